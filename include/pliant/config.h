@@ -1,0 +1,190 @@
+/* config.h - how a scheduler decides: one typed field per option
+ *
+ * Names, defaults, bounds and help of the options have one home: the table behind
+ * pliant_option_at(). pliant_config_set() reads a value in the options' own syntax
+ * ("30 s", "1 min", "-1 ms", "true", "2.5"), so that a Flink user's options mean
+ * what they meant.
+ *
+ * Usage   pliant_config_init(&cfg); pliant_config_set(&cfg, key, value, &err) ...;
+ *         pliant_config_resolve(&cfg, &err); then pliant_sched_new(&cfg, ...).
+ * Units   `_ms` fields are int64_t milliseconds; PLIANT_UNSET means "not set by anyone",
+ *         and pliant_config_resolve() puts the default of the chosen mode there.
+ * Owner   plain values; copy freely. `alloc` is borrowed by every scheduler made from it.
+ * Source  rules S-OPT-1..4, S-POL-6 and section 7 of the scheduler's rules (docs/options.md)
+ */
+#ifndef PLIANT_CONFIG_H
+#define PLIANT_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pliant/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLIANT_UNSET INT64_MIN /* an `_ms` option that nobody set */
+#define PLIANT_NEVER INT64_MAX /* the instant that does not come */
+
+/* Every allocation of a scheduler goes through here: like realloc(), and size 0 frees.
+ * `resize` NULL means the C library's. Answering NULL for size > 0 is "no memory". */
+struct pliant_alloc {
+    void *(*resize)(void *ctx, void *ptr, size_t size);
+    void *ctx;
+};
+
+enum pliant_scheduler {
+    PLIANT_SCHEDULER_UNSET,
+    PLIANT_SCHEDULER_DEFAULT,
+    PLIANT_SCHEDULER_ADAPTIVE,
+    PLIANT_SCHEDULER_ADAPTIVE_BATCH,
+};
+
+enum pliant_mode { PLIANT_MODE_NORMAL, PLIANT_MODE_REACTIVE };
+
+enum pliant_spread { PLIANT_SPREAD_NONE, PLIANT_SPREAD_NODES, PLIANT_SPREAD_DOMAINS };
+
+enum pliant_rescale_policy { PLIANT_POLICY_PARALLELISM_CHANGE };
+
+enum pliant_restart_kind {
+    PLIANT_RESTART_UNSET, /* none without checkpointing, exponential-delay with it [S-POL-6] */
+    PLIANT_RESTART_NONE,
+    PLIANT_RESTART_FIXED_DELAY,
+    PLIANT_RESTART_FAILURE_RATE,
+    PLIANT_RESTART_EXPONENTIAL_DELAY,
+};
+
+/* A restart strategy with its parameters; only those of `kind` are looked at. */
+struct pliant_restart_config {
+    enum pliant_restart_kind kind;
+    struct {
+        int64_t attempts;
+        int64_t delay_ms;
+    } fixed;
+    struct {
+        int64_t max_failures;
+        int64_t interval_ms;
+        int64_t delay_ms;
+    } rate;
+    struct {
+        int64_t initial_ms, max_ms;
+        double multiplier;
+        int64_t reset_ms;
+        double jitter;
+        int64_t attempts; /* INT32_MAX: no limit */
+    } exponential;
+};
+
+struct pliant_config {
+    const struct pliant_alloc *alloc; /* NULL: the C library's */
+    int64_t seed;                     /* pliant.seed: jitter, rescale ids */
+
+    enum pliant_scheduler scheduler;
+    enum pliant_mode mode;
+
+    /* waiting for resources */
+    int64_t resource_wait_ms; /* < 0: no limit */
+    int64_t submission_stabilization_ms;
+    int64_t rescale_stabilization_ms;
+
+    /* executing */
+    int64_t cooldown_ms;
+    int64_t executing_stabilization_ms;
+    int64_t max_checkpoint_failures;
+    int64_t max_trigger_delay_ms;
+    bool active_checkpoint;
+    enum pliant_rescale_policy rescale_policy;
+
+    /* placement */
+    bool prefer_minimal_nodes;
+    enum pliant_spread spread;
+    bool local_recovery;
+
+    /* checkpoints; interval PLIANT_UNSET: checkpointing is off */
+    int64_t checkpoint_interval_ms;
+    int64_t checkpoint_min_pause_ms;
+    int64_t checkpoint_timeout_ms;
+    int64_t tolerable_failed_checkpoints; /* < 0: no limit */
+    int64_t checkpoints_retained;
+    bool checkpoints_after_finish;
+    bool checkpoint_periodic; /* false: the host reports checkpoints of its own accord */
+    bool has_savepoint_dir;   /* execution.checkpointing.savepoint-dir is set [S-EXE-17] */
+
+    /* failures */
+    struct pliant_restart_config restart;
+    struct pliant_restart_config creation_retry;
+    int64_t cancellation_timeout_ms; /* 0: no bound */
+
+    /* drains */
+    int64_t drain_lead_ms;
+    int64_t drain_max_restarts; /* < 0: no limit */
+
+    /* slots and histories */
+    int64_t slot_idle_timeout_ms;
+    int64_t rescale_history_size;   /* <= 0: off */
+    int64_t exception_history_size; /* >= 0 */
+};
+
+/* What is wrong, and where. `text` is one sentence for people without file or line;
+ * whoever knows them puts them in front. */
+struct pliant_error {
+    char text[256];
+    char field[128]; /* the option or the field of the job that is meant, or "" */
+    uint32_t item;   /* index of the vertex or edge that is meant, or UINT32_MAX */
+};
+
+enum pliant_option_type {
+    PLIANT_OPTION_DURATION,
+    PLIANT_OPTION_INT,
+    PLIANT_OPTION_DOUBLE,
+    PLIANT_OPTION_BOOL,
+    PLIANT_OPTION_ENUM,
+    PLIANT_OPTION_STRING, /* read and kept by the host, not by the scheduler */
+};
+
+/* One row of the table of options. Texts are constant. */
+struct pliant_option {
+    const char *key;
+    const char *old_keys[2]; /* read only where `key` is absent [S-OPT-3]; NULL-padded */
+    enum pliant_option_type type;
+    const char *default_text;          /* in the options' syntax; "" = unset */
+    const char *reactive_default_text; /* NULL: the same */
+    const char *accepted;              /* for errors and docs: "a duration >= 0", "true | false" */
+    const char *help;
+    bool no_effect; /* accepted with a warning */
+};
+
+/* Row i of the table, or NULL behind the last. Rows are grouped, not sorted. */
+PLIANT_API const struct pliant_option *pliant_option_at(size_t i);
+
+/* The row whose key or old key is `key`, or NULL. */
+PLIANT_API const struct pliant_option *pliant_option_find(const char *key);
+
+/* The known key most like `key`, for "did you mean"; NULL when none is near. */
+PLIANT_API const char *pliant_option_nearest(const char *key);
+
+/* All options unset or at their default. */
+PLIANT_API void pliant_config_init(struct pliant_config *cfg);
+
+/* Set one option from text. `key` may be an old name.
+ * Errors: -ENOENT (unknown key), -EINVAL (not a value that it accepts); *cfg is then
+ * unchanged and *err says what is accepted. `err` may be NULL. */
+PLIANT_API int pliant_config_set(struct pliant_config *cfg, const char *key, const char *value,
+                                 struct pliant_error *err);
+
+/* Put defaults where nobody set a value, as the mode and checkpointing ask for [S-OPT-4,
+ * S-STM-9, S-POL-6], and check what only several options together can break.
+ * Errors: -EINVAL, *cfg unchanged. Resolving twice changes nothing. */
+PLIANT_API int pliant_config_resolve(struct pliant_config *cfg, struct pliant_error *err);
+
+/* The value of `key` in *cfg as text of the options' syntax into buf[size].
+ * Returns its length, or -ENOENT. */
+PLIANT_API int pliant_config_get(const struct pliant_config *cfg, const char *key, char *buf,
+                                 size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PLIANT_CONFIG_H */

@@ -1,0 +1,20 @@
+/* vec.c - see vec.h */
+#include "util/vec.h"
+
+#include <string.h>
+
+bool vec_grow_into(const struct pliant_alloc *a, void **v, size_t *cap, size_t want, size_t size)
+{
+    void *grown = mem_resize(a, *v, want, size);
+
+    if (!grown)
+        return false;
+    *v = grown;
+    *cap = want;
+    return true;
+}
+
+void *vec_zeroed(void *ptr, size_t size)
+{
+    return memset(ptr, 0, size);
+}

@@ -1,0 +1,39 @@
+/* vec.h - a growing array of one type
+ *
+ *     struct tasks VEC(struct task);       { struct task *v; size_t n, cap; }
+ *     if (!vec_reserve(a, &tasks, n)) return -ENOMEM;   room for n in all, exact
+ *     if (!vec_push(a, &tasks)) ...;       one more, zeroed, amortized O(1); NULL: no memory
+ *     vec_free(a, &tasks);
+ *
+ * Owner   the array belongs to the vec; free it with the same allocator.
+ */
+#ifndef PLIANT_UTIL_VEC_H
+#define PLIANT_UTIL_VEC_H
+
+#include "util/alloc.h"
+
+#define VEC(type)                                                                                  \
+    {                                                                                              \
+        type *v;                                                                                   \
+        size_t n, cap;                                                                             \
+    }
+
+
+#define vec_reserve(a, vec, want)                                                                  \
+    ((want) <= (vec)->cap || vec_grow_into((a), (void **)&(vec)->v, &(vec)->cap, (want), sizeof *(vec)->v))
+
+#define vec_push(a, vec)                                                                           \
+    ((vec)->n < (vec)->cap ||                                                                      \
+             vec_grow_into((a), (void **)&(vec)->v, &(vec)->cap,                                   \
+                           (vec)->cap < 8 ? 8 : (vec)->cap + (vec)->cap / 2, sizeof *(vec)->v)     \
+         ? vec_zeroed(&(vec)->v[(vec)->n++], sizeof *(vec)->v)                                     \
+         : NULL)
+
+#define vec_free(a, vec)                                                                           \
+    (mem_free((a), (vec)->v), (vec)->v = NULL, (vec)->n = 0, (vec)->cap = 0)
+
+/* Make room for `want` objects; false: no memory, the old array is kept. */
+bool vec_grow_into(const struct pliant_alloc *a, void **v, size_t *cap, size_t want, size_t size);
+void *vec_zeroed(void *ptr, size_t size);
+
+#endif
