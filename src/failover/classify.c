@@ -1,0 +1,45 @@
+/* classify.c - see classify.h */
+#include "failover/classify.h"
+
+static struct failover_decision restart_after(int64_t backoff_ms)
+{
+    return (struct failover_decision){
+        .action = FAILOVER_RESTART, .backoff_ms = backoff_ms, .why = PLIANT_REASON_NONE};
+}
+
+static struct failover_decision fail(enum pliant_reason why)
+{
+    return (struct failover_decision){.action = FAILOVER_FAIL, .why = why};
+}
+
+static struct failover_decision charge_drain(struct failover *f)
+{
+    if (f->drain_max_moves >= 0 && f->drain_moves >= (uint64_t)f->drain_max_moves)
+        return fail(PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED);
+    f->drain_moves++;
+    return restart_after(0);
+}
+
+int failover_decide(struct failover *f, const struct pliant_alloc *a, struct prng *prng,
+                    int64_t now_ms, const struct failure_class *failure,
+                    struct failover_decision *ret)
+{
+    bool new_attempt; /* the whole job restarts: merged or not makes no difference [S-FAIL-4] */
+    int rc;
+
+    if (!failure->recoverable) { /* [S-FAIL-1, S-FAIL-2] */
+        *ret = fail(PLIANT_REASON_NOT_RECOVERABLE);
+        return 0;
+    }
+    if (failure->drain) { /* [S-DRN-8, S-DRN-9] */
+        *ret = charge_drain(f);
+        return 0;
+    }
+    rc = restart_strategy_notify(&f->strategy, a, prng, now_ms, &new_attempt); /* [S-FAIL-3] */
+    if (rc < 0)
+        return rc;
+    *ret = restart_strategy_can_restart(&f->strategy, now_ms)
+               ? restart_after(restart_strategy_backoff_ms(&f->strategy, now_ms))
+               : fail(PLIANT_REASON_RESTARTS_SUPPRESSED);
+    return 0;
+}
