@@ -1,0 +1,61 @@
+/* queue.h - what the simulated cluster will answer, and when
+ *
+ * A binary heap by (due, prompt first, serial). An answer that is asked for and due at one
+ * instant is prompt: it comes before everything else of that instant, the trace's events too, so
+ * that a latency of 0 is no visible wait.
+ *
+ * Answers of tasks and nodes that are over stay until they are due or queue_prune() takes them
+ * out; queue_wants_prune() says when that pays, so that a queue holds at most about twice what
+ * still matters.
+ *
+ * Units   milliseconds of the virtual clock
+ * Owner   answers are plain values; queue_free() frees the queue
+ * Errors  -ENOMEM, the queue is unchanged
+ */
+#ifndef PLIANT_SIM_QUEUE_H
+#define PLIANT_SIM_QUEUE_H
+
+#include <pliant/pliant.h>
+
+#include "util/vec.h"
+
+/* clang-format off */
+struct answer {
+    int64_t due_ms;
+    uint64_t serial;
+    bool prompt;
+    enum pliant_event_kind kind;
+    union {
+        struct pliant_task task;                                         /* TASK_* */
+        uint32_t plan;                                                   /* SLOTS_RESERVED */
+        struct { uint64_t id, epoch; int64_t triggered_at_ms; } checkpoint; /* CHECKPOINT_*, SAVEPOINT_* */
+        struct { uint64_t incarnation; uint32_t node, slots; } grant;    /* SLOTS_GRANTED */
+    };
+};
+/* clang-format on */
+
+struct queue {
+    const struct pliant_alloc *alloc;
+    struct answers VEC(struct answer) heap;
+    uint64_t serial;
+    size_t prune_at;
+};
+
+void queue_init(struct queue *q, const struct pliant_alloc *alloc);
+void queue_free(struct queue *q);
+
+/* Add *a (due_ms, kind and the member of its kind are set) at now_ms. */
+int queue_add(struct queue *q, int64_t now_ms, const struct answer *a);
+
+const struct answer *queue_top(const struct queue *q); /* NULL: empty */
+struct answer queue_take(struct queue *q);             /* the top; not empty */
+
+static inline bool queue_wants_prune(const struct queue *q)
+{
+    return q->heap.n >= q->prune_at;
+}
+
+/* Drop what `matters` says no to. */
+void queue_prune(struct queue *q, bool (*matters)(const struct answer *a, void *ctx), void *ctx);
+
+#endif
