@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Which rules of the scheduler no test names.
+
+tests/rules.txt lists the rules, one a line; words after an id that begin with "not tested:" are
+the argument why it needs no test. A test names its rules in brackets in a comment: [S-PAR-6],
+[S-WFR-3, S-WFR-8], [S-DRN-1..4]. Ends with 1 if a rule has neither, or if a test names a rule
+that is not in the list.
+"""
+import pathlib
+import re
+import sys
+
+RULE = re.compile(r"(S-[A-Z]+-)(\d+)(?:\.\.(\d+))?")
+BRACKETS = re.compile(r"\[([^\[\]]*S-[A-Z]+-\d[^\[\]]*)\]")
+
+
+def named(text):
+    for inside in BRACKETS.findall(text):
+        for kind, first, last in RULE.findall(inside):
+            for number in range(int(first), int(last or first) + 1):
+                yield f"{kind}{number}"
+
+
+def main():
+    tests = pathlib.Path(__file__).resolve().parent.parent / "tests"
+    rules, argued = [], {}
+    for line in (tests / "rules.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            rule, _, words = line.partition(" ")
+            rules.append(rule)
+            if words.strip().startswith("not tested:"):
+                argued[rule] = words.strip()
+
+    where = {}
+    for path in sorted(tests.rglob("*.c")):
+        for rule in named(path.read_text()):
+            where.setdefault(rule, path.relative_to(tests))
+
+    untested = [rule for rule in rules if rule not in where and rule not in argued]
+    unknown = sorted(set(where) - set(rules))
+    for rule in untested:
+        print(f"{rule}: no test names it")
+    for rule in unknown:
+        print(f"{rule}: named in tests/{where[rule]}, not in tests/rules.txt")
+    for rule in sorted(set(argued) & set(where)):
+        print(f"{rule}: tested in tests/{where[rule]}, though rules.txt argues that it is not")
+    print(
+        f"check-rules: {len(rules)} rules, {sum(rule in where for rule in rules)} with a test, "
+        f"{len(argued)} argued, {len(untested)} without"
+    )
+    return 1 if untested or unknown or set(argued) & set(where) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
