@@ -27,7 +27,7 @@ stray=$(nm -g --defined-only "$lib/libpliant.a" | awk 'NF == 3 { print $3 }' |
 
 echo "- each header compiles alone"
 for header in "$prefix"/include/pliant/*.h; do
-    echo "#include <pliant/$(basename "$header")>" >"$dir/header.c"
+    printf '#include <pliant/%s>\nextern int not_empty;\n' "$(basename "$header")" >"$dir/header.c"
     "$CC" -std=c17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
         $(pkg-config --cflags pliant) "$dir/header.c"
 done
