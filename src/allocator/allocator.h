@@ -16,6 +16,7 @@
 #include <pliant/job.h>
 
 #include "util/alloc.h"
+#include "util/sort.h"
 
 /* ---- bounds: what the job wants --------------------------------------------------------- */
 
@@ -35,6 +36,7 @@ struct bounds {
     struct group_bounds *groups;    /* [n_groups] */
     uint32_t *order;                /* [n_groups] ascending hi - lo, ties by index [S-PAR-6] */
     uint64_t minimal, desired;      /* sums over groups [S-PAR-5] */
+    struct sort_item *scratch;      /* [2 * n_groups], for the order */
 };
 
 int bounds_init(struct bounds *b, uint32_t n_vertices, uint32_t n_groups, const uint32_t *group_of,
