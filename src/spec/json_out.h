@@ -8,9 +8,9 @@
  *     json_end(&j, '}');
  *     json_line(&j);                           the end of a line of JSON Lines
  *
- * Into memory, or into a file in large pieces. Integers are exact; doubles are the shortest
- * text that reads back as the same value, and null where they are no number. Strings come out
- * as valid UTF-8: bytes that are none become U+FFFD.
+ * Into memory, or into a file in large pieces. Integers are exact; doubles have up to
+ * 15 digits, and are null where they are no finite number. Strings come out as valid UTF-8:
+ * bytes that are none become U+FFFD.
  *
  * Owner   json_free() frees the buffer, never the file
  * Errors  sticky in `error`: after the first (-ENOMEM, or the errno of writing) calls do

@@ -18,7 +18,9 @@ struct lines {
     size_t longest;
     char *v;
     size_t begin, end, cap; /* v[begin..end) is read and not yet handed out */
+    size_t scanned;         /* no line end before this */
     bool at_end;            /* nothing more to read */
+    int64_t start;          /* offset of the first line in the file */
     uint32_t line;          /* number of the last line handed out, from 1 */
     uint64_t bytes;         /* handed out so far, line ends included */
 };
@@ -40,5 +42,9 @@ int lines_next(struct lines *l, char **ret_text, size_t *ret_size, bool *ret_cut
 int lines_rewind(struct lines *l, struct spec_error *err);
 
 void lines_close(struct lines *l);
+
+/* "name:line: " of the last line and the formatted rest into *err; returns -EINVAL. */
+int lines_error(const struct lines *l, struct spec_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif
