@@ -76,7 +76,8 @@ static struct cluster_node *row_take(struct cluster *c)
     return &c->rows.v[c->rows.n - 1];
 }
 
-struct cluster_node *cluster_join(struct cluster *c, const char *name, uint32_t slots)
+struct cluster_node *cluster_join(struct cluster *c, const char *name, uint64_t incarnation,
+                                  uint32_t slots)
 {
     size_t length = strlen(name);
     struct cluster_name *entry;
@@ -99,7 +100,7 @@ struct cluster_node *cluster_join(struct cluster *c, const char *name, uint32_t 
         return NULL;
     }
     *node = (struct cluster_node){
-        .name = entry, .incarnation = ++c->incarnations, .slots = slots, .waits = node->waits};
+        .name = entry, .incarnation = incarnation, .slots = slots, .waits = node->waits};
     c->held += slots;
     return node;
 }

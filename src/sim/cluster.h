@@ -4,7 +4,7 @@
  * and offered again, first given back first, once the job wants more than it holds.
  *
  * Shapes  rows[] of nodes that are up; a row is reused after its node has left, and the
- *         incarnation, unique over all nodes, tells the lives of a row apart
+ *         incarnation, unique over all lives of all nodes, tells whose row it is
  * Units   slots are counts
  * Owner   names are copied; a struct cluster_node * is valid until the next cluster_join()
  * Errors  NULL or -ENOMEM
@@ -22,6 +22,7 @@ struct cluster_node {
     struct cluster_name *name; /* NULL: the row is free */
     uint64_t incarnation;
     uint32_t slots, aside; /* in all; given back by the job */
+    uint32_t tasks;        /* that live on it: whoever starts and ends them counts */
     bool draining;
     bool waits; /* stands in `givers` */
 };
@@ -32,15 +33,15 @@ struct cluster {
     struct cluster_ids VEC(uint32_t) unused, givers; /* givers: a queue from givers_first on */
     size_t givers_first;
     struct cluster_name *names; /* hash: name -> row */
-    uint64_t incarnations;
-    uint64_t held; /* slots that the job may place work on: not aside, not draining */
+    uint64_t held;              /* slots that the job may place work on: not aside, not draining */
 };
 
 void cluster_init(struct cluster *c, const struct pliant_alloc *alloc);
 void cluster_free(struct cluster *c);
 
 /* A new life of a node that is not up. */
-struct cluster_node *cluster_join(struct cluster *c, const char *name, uint32_t slots);
+struct cluster_node *cluster_join(struct cluster *c, const char *name, uint64_t incarnation,
+                                  uint32_t slots);
 
 struct cluster_node *cluster_find(const struct cluster *c, const char *name); /* NULL: not up */
 uint32_t cluster_row(const struct cluster *c, const struct cluster_node *node);

@@ -19,17 +19,28 @@
 
 #include "util/vec.h"
 
+enum answer_kind {
+    ANSWER_RESERVED,     /* .plan */
+    ANSWER_INITIALIZING, /* .task, here and below */
+    ANSWER_RUNNING,
+    ANSWER_FINISHED,
+    ANSWER_CANCELED,
+    ANSWER_CHECKPOINT, /* .checkpoint */
+    ANSWER_SAVEPOINT,
+    ANSWER_GRANTED, /* .grant */
+};
+
 /* clang-format off */
 struct answer {
     int64_t due_ms;
     uint64_t serial;
     bool prompt;
-    enum pliant_event_kind kind;
+    enum answer_kind kind;
     union {
-        struct pliant_task task;                                         /* TASK_* */
-        uint32_t plan;                                                   /* SLOTS_RESERVED */
-        struct { uint64_t id, epoch; int64_t triggered_at_ms; } checkpoint; /* CHECKPOINT_*, SAVEPOINT_* */
-        struct { uint64_t incarnation; uint32_t node, slots; } grant;    /* SLOTS_GRANTED */
+        uint32_t plan;
+        struct pliant_task task;
+        struct { uint64_t id, epoch; int64_t triggered_at_ms; } checkpoint;
+        struct { uint64_t incarnation; uint32_t node, slots; } grant; /* node: its row */
     };
 };
 /* clang-format on */
@@ -44,7 +55,7 @@ struct queue {
 void queue_init(struct queue *q, const struct pliant_alloc *alloc);
 void queue_free(struct queue *q);
 
-/* Add *a (due_ms, kind and the member of its kind are set) at now_ms. */
+/* Add *a, of which due_ms, kind and the member of the kind are set, at now_ms. */
 int queue_add(struct queue *q, int64_t now_ms, const struct answer *a);
 
 const struct answer *queue_top(const struct queue *q); /* NULL: empty */

@@ -1,0 +1,443 @@
+/* host.c - see host.h */
+#include "sim/host.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "util/deadline.h"
+
+int host_init(struct host *h, const struct pliant_job *job, const struct pliant_alloc *alloc)
+{
+    *h = (struct host){.alloc = alloc, .n_vertices = pliant_job_vertices(job)};
+    cluster_init(&h->cluster, alloc);
+    queue_init(&h->queue, alloc);
+    h->vertices = mem_zero(alloc, h->n_vertices, sizeof *h->vertices);
+    return h->vertices ? 0 : -ENOMEM;
+}
+
+void host_free(struct host *h)
+{
+    for (uint32_t v = 0; h->vertices && v < h->n_vertices; v++)
+        vec_free(h->alloc, &h->vertices[v]);
+    mem_free(h->alloc, h->vertices);
+    queue_free(&h->queue);
+    cluster_free(&h->cluster);
+}
+
+/* ---- attempts ----------------------------------------------------------------------------- */
+
+/* The node under an attempt, or NULL: the attempt is over, or its node has left. */
+static struct cluster_node *node_under(const struct host *h, const struct attempt *a)
+{
+    return a->phase == PHASE_OVER ? NULL : cluster_at(&h->cluster, a->row, a->incarnation);
+}
+
+/* The last attempt of a subtask if it lives, or NULL. */
+static struct attempt *attempt_of(const struct host *h, pliant_vertex_id vertex, uint32_t subtask)
+{
+    const struct attempts *of = &h->vertices[vertex.v - 1];
+    struct attempt *a = subtask < of->n ? &of->v[subtask] : NULL;
+
+    assert(vertex.v >= 1 && vertex.v <= h->n_vertices);
+    return a && node_under(h, a) ? a : NULL;
+}
+
+/* The same, if it is the one that is meant. */
+static struct attempt *attempt_find(const struct host *h, const struct pliant_task *task)
+{
+    struct attempt *a = attempt_of(h, task->vertex, task->subtask);
+
+    return a && a->number == task->attempt ? a : NULL;
+}
+
+const struct attempt *host_attempt(const struct host *h, pliant_vertex_id vertex, uint32_t subtask)
+{
+    return attempt_of(h, vertex, subtask);
+}
+
+static void attempt_end(struct host *h, const struct pliant_task *task)
+{
+    struct attempt *a = attempt_find(h, task);
+
+    if (!a)
+        return;
+    node_under(h, a)->tasks--;
+    a->phase = PHASE_OVER;
+}
+
+/* ---- answers that are on their way -------------------------------------------------------- */
+
+static bool matters(const struct answer *a, void *ctx)
+{
+    const struct host *h = ctx;
+    const struct attempt *attempt;
+
+    switch (a->kind) {
+    case ANSWER_INITIALIZING:
+        attempt = attempt_find(h, &a->task);
+        return attempt && attempt->phase == PHASE_STARTING;
+    case ANSWER_RUNNING:
+        attempt = attempt_find(h, &a->task);
+        return attempt && attempt->phase != PHASE_RUNNING && attempt->phase != PHASE_CANCELING;
+    case ANSWER_FINISHED:
+        attempt = attempt_find(h, &a->task);
+        return attempt && attempt->phase != PHASE_CANCELING;
+    case ANSWER_CANCELED:
+        return attempt_find(h, &a->task) != NULL;
+    case ANSWER_CHECKPOINT:
+    case ANSWER_SAVEPOINT:
+        return a->checkpoint.epoch == h->epoch;
+    case ANSWER_GRANTED:
+        return cluster_at(&h->cluster, a->grant.node, a->grant.incarnation) != NULL;
+    case ANSWER_RESERVED:
+        return true;
+    }
+    return true;
+}
+
+static int answer_after(struct host *h, int64_t now_ms, int64_t latency_ms, struct answer a)
+{
+    if (queue_wants_prune(&h->queue))
+        queue_prune(&h->queue, matters, h);
+    a.due_ms = instant_after(now_ms, latency_ms);
+    return queue_add(&h->queue, now_ms, &a);
+}
+
+static void plan_event(struct host *h, uint32_t plan, struct pliant_event *ev)
+{
+    ev->kind = PLIANT_EV_SLOTS_RESERVED;
+    ev->plan.plan = plan;
+    if (!h->creation_fails)
+        return;
+    h->creation_fails = false;
+    ev->kind = PLIANT_EV_CREATION_FAILED;
+    ev->plan.recoverable = h->creation_recoverable;
+    ev->plan.cause = h->creation_cause;
+}
+
+static void checkpoint_event(struct host *h, const struct answer *a, struct pliant_event *ev)
+{
+    bool savepoint = a->kind == ANSWER_SAVEPOINT;
+
+    ev->checkpoint.id = a->checkpoint.id;
+    ev->checkpoint.triggered_at_ms = a->checkpoint.triggered_at_ms;
+    if (h->broken) {
+        ev->kind = savepoint ? PLIANT_EV_SAVEPOINT_FAILED : PLIANT_EV_CHECKPOINT_FAILED;
+        ev->checkpoint.counts = true;
+        ev->checkpoint.cause = "a task failed meanwhile";
+        return;
+    }
+    ev->kind = savepoint ? PLIANT_EV_SAVEPOINT_COMPLETED : PLIANT_EV_CHECKPOINT_COMPLETED;
+    if (!savepoint)
+        return;
+    snprintf(h->path, sizeof h->path, "%s/savepoint-%llu", h->dir,
+             (unsigned long long)a->checkpoint.id);
+    ev->checkpoint.path = h->path;
+}
+
+static void grant_event(const struct host *h, const struct answer *a, struct pliant_event *ev)
+{
+    const struct cluster_node *node = cluster_at(&h->cluster, a->grant.node, a->grant.incarnation);
+
+    ev->kind = PLIANT_EV_SLOTS_GRANTED;
+    ev->granted.name = cluster_name(node);
+    ev->granted.incarnation = node->incarnation;
+    ev->granted.slots = a->grant.slots;
+}
+
+bool host_answer(struct host *h, struct pliant_event *ret)
+{
+    static const enum pliant_event_kind task_kinds[] = {
+        [ANSWER_INITIALIZING] = PLIANT_EV_TASK_INITIALIZING,
+        [ANSWER_RUNNING] = PLIANT_EV_TASK_RUNNING,
+        [ANSWER_FINISHED] = PLIANT_EV_TASK_FINISHED,
+        [ANSWER_CANCELED] = PLIANT_EV_TASK_CANCELED,
+    };
+    const struct answer a = queue_take(&h->queue);
+
+    if (!matters(&a, h))
+        return false;
+    *ret = (struct pliant_event){.kind = PLIANT_EV_TICK};
+    switch (a.kind) {
+    case ANSWER_RESERVED:
+        plan_event(h, a.plan, ret);
+        break;
+    case ANSWER_INITIALIZING:
+    case ANSWER_RUNNING:
+    case ANSWER_FINISHED:
+    case ANSWER_CANCELED:
+        ret->kind = task_kinds[a.kind];
+        ret->task = a.task;
+        break;
+    case ANSWER_CHECKPOINT:
+    case ANSWER_SAVEPOINT:
+        checkpoint_event(h, &a, ret);
+        break;
+    case ANSWER_GRANTED:
+        grant_event(h, &a, ret);
+        break;
+    }
+    return true;
+}
+
+/* ---- what events say about the cluster ------------------------------------------------------ */
+
+static void set_phase(struct host *h, const struct pliant_task *task, enum phase phase)
+{
+    struct attempt *a = attempt_find(h, task);
+
+    if (a && a->phase != PHASE_CANCELING)
+        a->phase = phase;
+}
+
+/* The savepoint of a stop is there: the tasks have emitted all they had, and end. */
+static int finish_all(struct host *h, int64_t now_ms)
+{
+    for (uint32_t v = 0; v < h->n_vertices; v++) {
+        for (uint32_t i = 0; i < h->vertices[v].n; i++) {
+            struct answer a = {.kind = ANSWER_FINISHED,
+                               .task = {{v + 1}, i, h->vertices[v].v[i].number}};
+            int r = matters(&a, h) ? answer_after(h, now_ms, 0, a) : 0;
+
+            if (r)
+                return r;
+        }
+    }
+    return 0;
+}
+
+static int node_up(struct host *h, const struct pliant_event *ev)
+{
+    if (cluster_find(&h->cluster, ev->node_up.name))
+        return 0;
+    return cluster_join(&h->cluster, ev->node_up.name, ev->node_up.incarnation, ev->node_up.slots)
+               ? 0
+               : -ENOMEM;
+}
+
+/* The node of a life that is meant, or NULL: it has left, or was given up. */
+static struct cluster_node *node_of(const struct host *h, const char *name, uint64_t incarnation)
+{
+    struct cluster_node *node = cluster_find(&h->cluster, name);
+
+    return node && node->incarnation == incarnation ? node : NULL;
+}
+
+static void node_leaves(struct host *h, struct cluster_node *node)
+{
+    if (!node)
+        return;
+    h->broken |= node->tasks > 0;
+    cluster_leave(&h->cluster, node);
+}
+
+static int on_event(struct host *h, int64_t now_ms, const struct pliant_event *ev)
+{
+    struct cluster_node *node;
+
+    switch (ev->kind) {
+    case PLIANT_EV_NODE_UP:
+        return node_up(h, ev);
+    case PLIANT_EV_NODE_DRAINING:
+        node = node_of(h, ev->draining.name, ev->draining.incarnation);
+        if (node)
+            cluster_drain(&h->cluster, node);
+        return 0;
+    case PLIANT_EV_NODE_DRAIN_WITHDRAWN:
+        node = node_of(h, ev->node.name, ev->node.incarnation);
+        return node ? cluster_withdraw(&h->cluster, node) : 0;
+    case PLIANT_EV_NODE_LOST:
+        node_leaves(h, node_of(h, ev->node.name, ev->node.incarnation));
+        return 0;
+    case PLIANT_EV_TASK_INITIALIZING:
+        set_phase(h, &ev->task, PHASE_INITIALIZING);
+        return 0;
+    case PLIANT_EV_TASK_RUNNING:
+        set_phase(h, &ev->task, PHASE_RUNNING);
+        return 0;
+    case PLIANT_EV_TASK_FINISHED:
+    case PLIANT_EV_TASK_CANCELED:
+        attempt_end(h, &ev->task);
+        return 0;
+    case PLIANT_EV_TASK_FAILED:
+        h->broken |= attempt_find(h, &ev->failure.task) != NULL;
+        attempt_end(h, &ev->failure.task);
+        return 0;
+    case PLIANT_EV_SAVEPOINT_COMPLETED:
+        return ev->checkpoint.id == h->stop_id ? finish_all(h, now_ms) : 0;
+    case PLIANT_EV_TICK:
+    case PLIANT_EV_START:
+    case PLIANT_EV_SLOTS_GRANTED:
+    case PLIANT_EV_SLOTS_RESERVED:
+    case PLIANT_EV_SLOTS_REFUSED:
+    case PLIANT_EV_CREATION_FAILED:
+    case PLIANT_EV_TASK_END_OF_DATA:
+    case PLIANT_EV_GLOBAL_FAILURE:
+    case PLIANT_EV_CHECKPOINT_COMPLETED:
+    case PLIANT_EV_CHECKPOINT_FAILED:
+    case PLIANT_EV_SAVEPOINT_FAILED:
+    case PLIANT_EV_REQUIREMENTS:
+    case PLIANT_EV_CHECKPOINT_REQUESTED:
+    case PLIANT_EV_SAVEPOINT_REQUESTED:
+    case PLIANT_EV_STOP:
+    case PLIANT_EV_CANCEL:
+    case PLIANT_EV_SUSPEND:
+    case PLIANT_EVENTS:
+        return 0;
+    }
+    return 0;
+}
+
+/* ---- what the cluster does about actions ---------------------------------------------------- */
+
+static struct cluster_node *node_named(const struct host *h, pliant_node_id id)
+{
+    const char *name = pliant_node_name(h->sched, id);
+
+    return name ? cluster_find(&h->cluster, name) : NULL;
+}
+
+static struct attempt *attempt_room(struct host *h, const struct pliant_task *task)
+{
+    struct attempts *of = &h->vertices[task->vertex.v - 1];
+
+    while (of->n <= task->subtask)
+        if (!vec_push(h->alloc, of))
+            return NULL;
+    return &of->v[task->subtask];
+}
+
+static int deploy(struct host *h, int64_t now_ms, const struct pliant_action *act)
+{
+    const struct pliant_task *task = &act->deploy.task;
+    struct cluster_node *node = node_named(h, pliant_slot_node(h->sched, act->deploy.slot));
+    struct attempt *a = attempt_room(h, task);
+    int64_t running_ms = h->latency.deploy_ms;
+    int r;
+
+    if (!a)
+        return -ENOMEM;
+    if (!node) /* it left in this very step: the scheduler knows, or will hear of it */
+        return 0;
+    node->tasks++;
+    *a = (struct attempt){.number = task->attempt,
+                          .phase = PHASE_STARTING,
+                          .row = cluster_row(&h->cluster, node),
+                          .incarnation = node->incarnation};
+    if (act->deploy.restore)
+        running_ms = instant_after(running_ms, h->latency.restore_ms);
+    r = answer_after(h, now_ms, h->latency.deploy_ms,
+                     (struct answer){.kind = ANSWER_INITIALIZING, .task = *task});
+    return r ? r
+             : answer_after(h, now_ms, running_ms,
+                            (struct answer){.kind = ANSWER_RUNNING, .task = *task});
+}
+
+static int cancel(struct host *h, int64_t now_ms, const struct pliant_task *task)
+{
+    struct attempt *a = attempt_find(h, task);
+
+    if (!a || a->phase == PHASE_CANCELING)
+        return 0;
+    a->phase = PHASE_CANCELING;
+    h->epoch++; /* a checkpoint that is under way cannot become complete */
+    return answer_after(h, now_ms, h->latency.cancel_ms,
+                        (struct answer){.kind = ANSWER_CANCELED, .task = *task});
+}
+
+static int checkpoint(struct host *h, int64_t now_ms, const struct pliant_action *act)
+{
+    bool stop = act->flag[0] == PLIANT_CHECKPOINT_STOP, savepoint = act->flag[1];
+    struct answer a = {
+        .kind = savepoint ? ANSWER_SAVEPOINT : ANSWER_CHECKPOINT,
+        .checkpoint = {.id = act->checkpoint.id, .epoch = h->epoch, .triggered_at_ms = now_ms}};
+
+    if (savepoint)
+        snprintf(h->dir, sizeof h->dir, "%s", act->checkpoint.dir ? act->checkpoint.dir : ".");
+    if (stop)
+        h->stop_id = act->checkpoint.id;
+    return stop && !h->answers_stop ? 0 : answer_after(h, now_ms, h->latency.checkpoint_ms, a);
+}
+
+static int reserve(struct host *h, int64_t now_ms, uint32_t plan)
+{
+    h->epoch++;
+    h->broken = false;
+    return answer_after(h, now_ms, 0, (struct answer){.kind = ANSWER_RESERVED, .plan = plan});
+}
+
+static int release(struct host *h, const pliant_slot_id *slots, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct cluster_node *node = node_named(h, pliant_slot_node(h->sched, slots[i]));
+        int r = node ? cluster_put_aside(&h->cluster, node, 1) : 0;
+
+        if (r)
+            return r;
+    }
+    return 0;
+}
+
+static int on_action(struct host *h, int64_t now_ms, const struct pliant_action *act)
+{
+    switch ((enum pliant_action_kind)act->kind) {
+    case PLIANT_ACT_DECLARE:
+        h->declared = act->declare.desired;
+        return 0;
+    case PLIANT_ACT_RESERVE:
+        return reserve(h, now_ms, act->reserve.plan);
+    case PLIANT_ACT_RELEASE:
+        return release(h, act->release.slots, act->release.n);
+    case PLIANT_ACT_DEPLOY:
+        return deploy(h, now_ms, act);
+    case PLIANT_ACT_CANCEL:
+        return cancel(h, now_ms, &act->task);
+    case PLIANT_ACT_CHECKPOINT:
+        return checkpoint(h, now_ms, act);
+    case PLIANT_ACT_GIVE_UP_NODE:
+        node_leaves(h, node_named(h, act->node.node));
+        return 0;
+    case PLIANT_ACT_ARCHIVED:
+        h->declared = 0;
+        return 0;
+    case PLIANT_ACT_NOTIFY: /* simulated tasks do nothing about it */
+    case PLIANT_ACT_REFUSED:
+    case PLIANT_ACT_STATE_CHANGED:
+    case PLIANT_ACT_STATUS_CHANGED:
+    case PLIANT_ACT_RESCALE_OPENED:
+    case PLIANT_ACT_RESCALE_CLOSED:
+    case PLIANT_ACT_FAILURE:
+    case PLIANT_ACT_SAVEPOINT_ENDED:
+    case PLIANT_ACTIONS:
+        return 0;
+    }
+    return 0;
+}
+
+/* The job wants more slots than it holds: those that it gave back are its own again. */
+static int offer_again(struct host *h, int64_t now_ms)
+{
+    struct cluster *c = &h->cluster;
+    struct cluster_node *node;
+    uint32_t n;
+    int r = 0;
+
+    while (!r && h->declared > c->held && (n = cluster_offer(c, h->declared - c->held, &node)) > 0)
+        r = answer_after(h, now_ms, 0,
+                         (struct answer){.kind = ANSWER_GRANTED,
+                                         .grant = {.node = cluster_row(c, node),
+                                                   .incarnation = node->incarnation,
+                                                   .slots = n}});
+    return r;
+}
+
+int host_on_step(struct host *h, int64_t now_ms, const struct pliant_event *ev,
+                 const struct pliant_actions *acts)
+{
+    int r = on_event(h, now_ms, ev);
+
+    for (size_t i = 0; !r && i < acts->n; i++)
+        r = on_action(h, now_ms, &acts->v[i]);
+    return r ? r : offer_again(h, now_ms);
+}

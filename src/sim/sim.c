@@ -1,0 +1,328 @@
+/* sim.c - see sim.h */
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "util/deadline.h"
+
+struct sim {
+    const struct sim_setup *setup;
+    struct spec_error *err;
+    struct pliant_sched *sched;
+    struct host host;
+    int64_t now_ms;
+    bool started;
+    bool has_next; /* `next` is the trace's next event; else the trace is over */
+    struct trace_event next;
+};
+
+static int fetch(struct sim *s)
+{
+    int r = trace_next(s->setup->trace, &s->next, s->err);
+
+    s->has_next = r == 1;
+    return r < 0 ? r : 0;
+}
+
+/* ---- one step ----------------------------------------------------------------------------- */
+
+static int step(struct sim *s, const struct pliant_event *ev, uint32_t line)
+{
+    struct pliant_actions acts;
+    struct sim_step seen = {
+        .at_ms = s->now_ms, .event = ev, .actions = &acts, .sched = s->sched, .trace_line = line};
+    int r = pliant_step(s->sched, s->now_ms, ev, &acts);
+
+    if (r == -EINVAL)
+        snprintf(s->err->text, sizeof s->err->text, "line %u of the trace: %s is beyond limits",
+                 line, pliant_event_name(ev->kind));
+    for (size_t i = 0; !r && i < s->setup->n_observers; i++)
+        r = s->setup->observers[i]->on_step(s->setup->observers[i], &seen);
+    if (!r)
+        r = host_on_step(&s->host, s->now_ms, ev, &acts);
+    assert(r || pliant_next_deadline(s->sched) > s->now_ms);
+    return r;
+}
+
+static int deliver_answer(struct sim *s)
+{
+    struct pliant_event ev;
+
+    return host_answer(&s->host, &ev) ? step(s, &ev, 0) : 0;
+}
+
+/* ---- events of the trace -------------------------------------------------------------------- */
+
+static struct pliant_event node_event(const struct trace_event *t)
+{
+    struct pliant_event ev = {.kind = PLIANT_EV_NODE_LOST};
+
+    if (t->kind == TRACE_NODE_UP && !t->withdraws) {
+        ev.kind = PLIANT_EV_NODE_UP;
+        ev.node_up.name = t->node;
+        ev.node_up.incarnation = t->incarnation;
+        ev.node_up.slots = t->slots;
+        ev.node_up.zone = t->zone;
+        ev.node_up.domain = t->domain;
+        ev.node_up.labels = t->labels;
+        ev.node_up.n_labels = t->n_labels;
+        return ev;
+    }
+    if (t->kind == TRACE_NODE_UP)
+        ev.kind = PLIANT_EV_NODE_DRAIN_WITHDRAWN;
+    ev.node.name = t->node;
+    ev.node.incarnation = t->incarnation;
+    return ev;
+}
+
+static struct pliant_event drain_event(const struct trace_event *t)
+{
+    struct pliant_event ev = {.kind = PLIANT_EV_NODE_DRAINING};
+
+    ev.draining.name = t->node;
+    ev.draining.incarnation = t->incarnation;
+    ev.draining.deadline_at_ms =
+        t->deadline_ms <= 0 ? PLIANT_NEVER : instant_after(t->t_ms, t->deadline_ms);
+    ev.draining.reason = t->reason;
+    return ev;
+}
+
+/* All tasks of the job run, or have run to their end. */
+static bool all_running(const struct sim *s)
+{
+    enum pliant_state state = pliant_state(s->sched);
+    struct pliant_counts counts;
+
+    if (state != PLIANT_EXECUTING && state != PLIANT_STOP_WITH_SAVEPOINT)
+        return false;
+    pliant_counts(s->sched, &counts);
+    return counts.tasks_running > 0 && counts.tasks_running == counts.tasks_live;
+}
+
+static struct pliant_event checkpoint_event(const struct sim *s, const struct trace_event *t)
+{
+    struct pliant_event ev = {.kind = t->kind == TRACE_CHECKPOINT ? PLIANT_EV_CHECKPOINT_COMPLETED
+                                                                  : PLIANT_EV_CHECKPOINT_FAILED};
+    int64_t duration_ms = s->setup->latency.checkpoint_ms;
+
+    if (!all_running(s)) /* nobody can have taken one: news of nothing, which the core counts */
+        return ev;
+    ev.checkpoint.id = t->id;
+    ev.checkpoint.own_accord = true;
+    ev.checkpoint.counts = t->counts;
+    ev.checkpoint.triggered_at_ms = t->t_ms > duration_ms ? t->t_ms - duration_ms : 0;
+    return ev;
+}
+
+static struct pliant_event savepoint_event(const struct sim *s, const struct trace_event *t)
+{
+    struct pliant_event ev = {.kind = t->kind == TRACE_SAVEPOINT_COMPLETED
+                                          ? PLIANT_EV_SAVEPOINT_COMPLETED
+                                          : PLIANT_EV_SAVEPOINT_FAILED};
+
+    ev.checkpoint.id = s->host.stop_id;
+    ev.checkpoint.counts = true;
+    ev.checkpoint.cause = t->cause ? t->cause : "the savepoint failed";
+    if (ev.kind == PLIANT_EV_SAVEPOINT_COMPLETED)
+        ev.checkpoint.path = t->path ? t->path : "savepoint";
+    return ev;
+}
+
+/* The attempt that a task event means. One that does not run at this moment has number 0, which
+ * no attempt has: the core counts the event as ignored. */
+static struct pliant_task task_of(const struct sim *s, const struct trace_event *t)
+{
+    struct pliant_task task = {t->vertex_id, t->subtask, 0};
+    const struct attempt *a = host_attempt(&s->host, t->vertex_id, t->subtask);
+    bool canceling = t->kind == TRACE_TASK_CANCELED;
+
+    if (a && (a->phase == PHASE_CANCELING) == canceling)
+        task.attempt = a->number;
+    return task;
+}
+
+static struct pliant_event task_event(const struct sim *s, const struct trace_event *t)
+{
+    struct pliant_event ev = {.kind = PLIANT_EV_TASK_RUNNING, .task = task_of(s, t)};
+
+    if (t->kind == TRACE_TASK_FINISHED)
+        ev.kind = PLIANT_EV_TASK_FINISHED;
+    if (t->kind == TRACE_TASK_CANCELED)
+        ev.kind = PLIANT_EV_TASK_CANCELED;
+    return ev;
+}
+
+static struct pliant_event failure_event(const struct sim *s, const struct trace_event *t)
+{
+    struct pliant_event ev = {.kind = PLIANT_EV_GLOBAL_FAILURE};
+
+    if (t->kind == TRACE_TASK_FAILED) {
+        ev.kind = PLIANT_EV_TASK_FAILED;
+        ev.failure.task = task_of(s, t);
+    }
+    ev.failure.recoverable = t->recoverable;
+    ev.failure.cause = t->cause;
+    return ev;
+}
+
+static struct pliant_event stop_event(const struct sim *s)
+{
+    struct pliant_event ev = {.kind = PLIANT_EV_STOP};
+
+    if (!s->setup->cfg->has_savepoint_dir) /* in simulation there is always a place for it */
+        ev.savepoint.dir = "savepoints";
+    return ev;
+}
+
+static struct pliant_event requirements_event(const struct trace_event *t)
+{
+    struct pliant_event ev = {.kind = PLIANT_EV_REQUIREMENTS};
+
+    ev.requirements.v = t->bounds;
+    ev.requirements.n = t->n_bounds;
+    return ev;
+}
+
+static void fail_next_creation(struct sim *s, const struct trace_event *t)
+{
+    struct host *h = &s->host;
+
+    h->creation_fails = true;
+    h->creation_recoverable = t->recoverable;
+    snprintf(h->creation_cause, sizeof h->creation_cause, "%s",
+             t->cause ? t->cause : "the execution graph could not be created");
+}
+
+static int deliver_trace_event(struct sim *s)
+{
+    const struct trace_event *t = &s->next;
+    struct pliant_event ev = {.kind = PLIANT_EV_TICK};
+    int r;
+
+    switch (t->kind) {
+    case TRACE_NODE_UP:
+    case TRACE_NODE_DOWN:
+        ev = node_event(t);
+        break;
+    case TRACE_NODE_DRAIN:
+        ev = drain_event(t);
+        break;
+    case TRACE_CHECKPOINT:
+    case TRACE_CHECKPOINT_FAILED:
+        ev = checkpoint_event(s, t);
+        break;
+    case TRACE_SAVEPOINT_COMPLETED:
+    case TRACE_SAVEPOINT_FAILED:
+        ev = savepoint_event(s, t);
+        break;
+    case TRACE_TASK_RUNNING:
+    case TRACE_TASK_FINISHED:
+    case TRACE_TASK_CANCELED:
+        ev = task_event(s, t);
+        break;
+    case TRACE_TASK_FAILED:
+    case TRACE_GLOBAL_FAILURE:
+        ev = failure_event(s, t);
+        break;
+    case TRACE_CREATION_FAILED:
+        fail_next_creation(s, t); /* and time has passed */
+        break;
+    case TRACE_REQUIREMENTS:
+        ev = requirements_event(t);
+        break;
+    case TRACE_CANCEL:
+        ev.kind = PLIANT_EV_CANCEL;
+        break;
+    case TRACE_SUSPEND:
+        ev.kind = PLIANT_EV_SUSPEND;
+        break;
+    case TRACE_STOP_WITH_SAVEPOINT:
+        ev = stop_event(s);
+        break;
+    case TRACE_KINDS:
+        break;
+    }
+    r = step(s, &ev, t->line);
+    return r ? r : fetch(s);
+}
+
+/* ---- from instant to instant ---------------------------------------------------------------- */
+
+static bool at_submission(const struct trace_event *t)
+{
+    return t->t_ms == 0 && (t->kind == TRACE_NODE_UP || t->kind == TRACE_NODE_DOWN ||
+                            t->kind == TRACE_NODE_DRAIN || t->kind == TRACE_REQUIREMENTS);
+}
+
+static int64_t next_instant(const struct sim *s)
+{
+    const struct answer *top = queue_top(&s->host.queue);
+    int64_t at_ms = pliant_next_deadline(s->sched);
+
+    if (top && top->due_ms < at_ms)
+        at_ms = top->due_ms;
+    if (s->has_next && s->next.t_ms < at_ms)
+        at_ms = s->next.t_ms;
+    return at_ms;
+}
+
+static int advance(struct sim *s)
+{
+    const struct answer *top = queue_top(&s->host.queue);
+    bool answered = top && top->due_ms == s->now_ms;
+
+    if (!s->started && !(s->has_next && at_submission(&s->next))) {
+        s->started = true;
+        return step(s, &(struct pliant_event){.kind = PLIANT_EV_START}, 0);
+    }
+    if (answered && top->prompt)
+        return deliver_answer(s);
+    if (s->has_next && s->next.t_ms == s->now_ms)
+        return deliver_trace_event(s);
+    if (answered)
+        return deliver_answer(s);
+    return step(s, &(struct pliant_event){.kind = PLIANT_EV_TICK}, 0);
+}
+
+static int run(struct sim *s)
+{
+    const struct sim_setup *setup = s->setup;
+    int r = fetch(s);
+
+    while (!r) {
+        int64_t at_ms = s->started ? next_instant(s) : 0;
+
+        if (at_ms > setup->until_ms || at_ms == PLIANT_NEVER)
+            break;
+        s->now_ms = at_ms;
+        r = advance(s);
+    }
+    for (size_t i = 0; !r && i < setup->n_observers; i++)
+        r = setup->observers[i]->on_end(setup->observers[i], setup->until_ms, s->sched);
+    return r;
+}
+
+int sim_run(const struct sim_setup *setup, struct spec_error *err)
+{
+    struct sim s = {.setup = setup, .err = err};
+    struct pliant_error why;
+    int r;
+
+    err->text[0] = '\0';
+    r = pliant_sched_new(setup->cfg, setup->job, &s.sched, &why);
+    if (r == -EINVAL)
+        snprintf(err->text, sizeof err->text, "%s", why.text);
+    if (!r)
+        r = host_init(&s.host, setup->job, setup->cfg->alloc);
+    if (!r) {
+        s.host.sched = s.sched;
+        s.host.latency = setup->latency;
+        s.host.answers_stop = !setup->trace_savepoints;
+        r = run(&s);
+        host_free(&s.host);
+    }
+    pliant_sched_destroy(&s.sched);
+    return r;
+}

@@ -1,0 +1,37 @@
+/* sim.h - one job on one simulated cluster, from the first event of a trace to an instant
+ *
+ * The driver of the core: it feeds the trace's events, answers the scheduler's actions as a
+ * cluster would after the latencies that it was given, and jumps from one instant to the next.
+ * Each step has one event. At one instant: answers that cost no time come right after the step
+ * that asked for them; then the next event of the trace, in file order; then answers that were
+ * on their way; the scheduler's own timers run at the start of whichever step comes first.
+ *
+ * The job is submitted at t = 0 to the cluster that is there at that instant: node and
+ * requirement events that lead the trace at t = 0 come before START.
+ *
+ * Units   milliseconds of the trace
+ * Owner   everything in a setup is borrowed for the call
+ * Errors  -EINVAL with *err (the trace, or a job that the config cannot run); -ENOMEM; an
+ *         observer's error as it is, with err->text empty
+ */
+#ifndef PLIANT_SIM_SIM_H
+#define PLIANT_SIM_SIM_H
+
+#include "sim/host.h"
+#include "sim/observer.h"
+#include "spec/trace.h"
+
+struct sim_setup {
+    const struct pliant_config *cfg;
+    const struct pliant_job *job;
+    struct sim_latency latency;
+    struct trace *trace;   /* at its first event */
+    bool trace_savepoints; /* the trace says how the savepoint of a stop ends */
+    int64_t until_ms;      /* what is due then still runs */
+    struct sim_observer *const *observers;
+    size_t n_observers;
+};
+
+int sim_run(const struct sim_setup *setup, struct spec_error *err);
+
+#endif
