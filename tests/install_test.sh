@@ -56,7 +56,9 @@ foreach(kind pliant static)
     target_link_libraries(embed-${kind} PRIVATE pliant::${kind} Threads::Threads)
 endforeach()
 END
-cmake -S "$dir/consumer" -B "$dir/consumer/build" -DCMAKE_PREFIX_PATH="$prefix" >"$dir/log" 2>&1 &&
+generator=$(sed -n 's/^CMAKE_GENERATOR:INTERNAL=//p' "$build/CMakeCache.txt")
+cmake -S "$dir/consumer" -B "$dir/consumer/build" -G "$generator" \
+    -DCMAKE_PREFIX_PATH="$prefix" >"$dir/log" 2>&1 &&
     cmake --build "$dir/consumer/build" >>"$dir/log" 2>&1 || fail "$(cat "$dir/log")"
 "$dir/consumer/build/embed-pliant" >"$dir/pliant.out"
 "$dir/consumer/build/embed-static" >"$dir/package-static.out"

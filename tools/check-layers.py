@@ -59,6 +59,7 @@ SYMBOLS = {
     "qsort": "sorting by a total order",
     "bsearch": "no effect",
     "pow": "back-off: initial x multiplier^k",
+    "floor": "percentiles of the rescale statistics",
     "__assert_fail": "assert",
     "__stack_chk_fail": "compilers with -fstack-protector",
     "_GLOBAL_OFFSET_TABLE_": "position-independent code",

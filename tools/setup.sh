@@ -4,7 +4,7 @@ set -euo pipefail
 
 packages=(
     # to build
-    gcc libc6-dev cmake ninja-build pkg-config
+    gcc libc6-dev cmake make ninja-build pkg-config
     libcjson-dev libyaml-dev uthash-dev
     # to test: second compiler, its sanitizers and fuzzer, their readable stacks
     libcriterion-dev clang libclang-rt-14-dev llvm valgrind
