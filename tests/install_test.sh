@@ -25,11 +25,13 @@ stray=$(nm -g --defined-only "$lib/libpliant.a" | awk 'NF == 3 { print $3 }' |
     grep -v '^pliant_' || true)
 [ -z "$stray" ] || fail "libpliant.a shows $stray"
 
-echo "- each header compiles alone"
+echo "- each header compiles alone, as C and as C++"
 for header in "$prefix"/include/pliant/*.h; do
     printf '#include <pliant/%s>\nextern int not_empty;\n' "$(basename "$header")" >"$dir/header.c"
     "$CC" -std=c17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
         $(pkg-config --cflags pliant) "$dir/header.c"
+    ! command -v clang++ >/dev/null || clang++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only \
+        $(pkg-config --cflags pliant) -x c++ "$dir/header.c"
 done
 
 echo "- pkg-config, shared"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Line and branch coverage of the core by all tests; fails under 95 % of lines or 85 % of branches.
-# Lines of asserts are left out: their other branch is a bug that must not happen.
+# Lines of asserts are left out: their other branch is a bug that must not happen. So are the
+# branches inside the macros of uthash, which are not ours.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +12,7 @@ ctest --preset coverage -j "$(nproc)"
 
 gcovr --root . --object-directory build-coverage \
     --filter 'src/(util|graph|allocator|transition|failover|states)/' --filter 'src/[^/]*\.[ch]$' \
-    --exclude-lines-by-pattern '\s*assert\(.*' \
+    --exclude-lines-by-pattern '\s*assert\(.*' --exclude-branches-by-pattern '.*\bHASH_[A-Z_]+\(.*' \
     --txt build-coverage/lines.txt --html-details build-coverage/coverage.html \
     --json-summary build-coverage/summary.json build-coverage
 cat build-coverage/lines.txt
