@@ -125,6 +125,8 @@ struct pliant_config {
     int64_t slot_idle_timeout_ms;
     int64_t rescale_history_size;   /* <= 0: off */
     int64_t exception_history_size; /* >= 0 */
+
+    uint64_t named[2]; /* pliant_config_set()'s own: who was set by its present name [S-OPT-3] */
 };
 
 /* What is wrong, and where. `text` is one sentence for people without file or line;
@@ -179,8 +181,9 @@ PLIANT_API int pliant_config_set(struct pliant_config *cfg, const char *key, con
  * Errors: -EINVAL, *cfg unchanged. Resolving twice changes nothing. */
 PLIANT_API int pliant_config_resolve(struct pliant_config *cfg, struct pliant_error *err);
 
-/* The value of `key` in *cfg as text of the options' syntax into buf[size].
- * Returns its length, or -ENOENT. */
+/* The value of `key` in *cfg as text of the options' syntax into buf[size], cut to fit, "" if
+ * unset; of a path only "(set)". Setting it again gives the same config (doubles: up to 15 digits).
+ * Returns the length of the whole text, or -ENOENT: no such option, or one that a host keeps. */
 PLIANT_API int pliant_config_get(const struct pliant_config *cfg, const char *key, char *buf,
                                  size_t size);
 

@@ -1,0 +1,667 @@
+/* config.c - the table of options, and a config from and to it
+ *
+ * A row says all there is to say about an option; the functions below know kinds of options,
+ * never single ones, but for the few defaults that hang on other options (resolve_dependent).
+ */
+#include <pliant/config.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/ascii.h"
+#include "util/decimal.h"
+#include "util/duration.h"
+#include "util/nearest.h"
+
+#define HOST_KEEPS SIZE_MAX /* offset of an option that has no field: its host keeps the text */
+#define VALUE_SHOWN 40      /* bytes of a wrong value that an error repeats */
+#define VALUE_TEXT_MAX 64   /* bytes of any value as text */
+
+/* A word that stands for the value of an enum. The first of several is the one we write. */
+struct word {
+    const char *text;
+    unsigned value;
+};
+
+struct row {
+    struct pliant_option option;
+    size_t offset;         /* of the field in struct pliant_config, or HOST_KEEPS */
+    int64_t min, max;      /* DURATION, INT */
+    double above, at_most; /* DOUBLE: above < value <= at_most, above itself too if `from` */
+    bool from;
+    const struct word *words; /* ENUM: up to a word without text */
+};
+
+/* ---- the words of enums -------------------------------------------------------------------- */
+
+static const struct word scheduler_words[] = {{"adaptive", PLIANT_SCHEDULER_ADAPTIVE},
+                                              {"default", PLIANT_SCHEDULER_DEFAULT},
+                                              {"adaptive-batch", PLIANT_SCHEDULER_ADAPTIVE_BATCH},
+                                              {"adaptivebatch", PLIANT_SCHEDULER_ADAPTIVE_BATCH},
+                                              {0}};
+static const struct word mode_words[] = {{"reactive", PLIANT_MODE_REACTIVE}, {0}};
+static const struct word spread_words[] = {{"none", PLIANT_SPREAD_NONE},
+                                           {"nodes", PLIANT_SPREAD_NODES},
+                                           {"domains", PLIANT_SPREAD_DOMAINS},
+                                           {0}};
+static const struct word policy_words[] = {{"parallelism-change", PLIANT_POLICY_PARALLELISM_CHANGE},
+                                           {0}};
+static const struct word restart_words[] = {{"none", PLIANT_RESTART_NONE},
+                                            {"off", PLIANT_RESTART_NONE},
+                                            {"disable", PLIANT_RESTART_NONE},
+                                            {"fixed-delay", PLIANT_RESTART_FIXED_DELAY},
+                                            {"fixeddelay", PLIANT_RESTART_FIXED_DELAY},
+                                            {"failure-rate", PLIANT_RESTART_FAILURE_RATE},
+                                            {"failurerate", PLIANT_RESTART_FAILURE_RATE},
+                                            {"exponential-delay", PLIANT_RESTART_EXPONENTIAL_DELAY},
+                                            {"exponentialdelay", PLIANT_RESTART_EXPONENTIAL_DELAY},
+                                            {0}};
+static const struct word failover_words[] = {{"region", 1}, {"full", 2}, {0}};
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+#define KEY(text) .option.key = text
+#define OLD(text) .option.old_keys = {text}
+#define DEFAULT(text) .option.default_text = text
+#define REACTIVE(text) .option.reactive_default_text = text
+#define HELP(text) .option.help = text
+#define NO_EFFECT .option.no_effect = true
+#define FIELD(name) .offset = offsetof(struct pliant_config, name)
+#define HOST .offset = HOST_KEEPS
+
+/* Types: bounds and their words, in one place each. */
+#define TYPE(kind, words) .option.type = PLIANT_OPTION_##kind, .option.accepted = words
+#define ANY_DURATION                                                                               \
+    TYPE(DURATION, "a duration; negative: no limit"), .min = -INT64_MAX, .max = INT64_MAX
+#define DURATION TYPE(DURATION, "a duration >= 0"), .min = 0, .max = INT64_MAX
+#define SOME_DURATION TYPE(DURATION, "a duration >= 1 ms"), .min = 1, .max = INT64_MAX
+#define COUNT_FROM(n)                                                                              \
+    TYPE(INT, "an integer from " #n " to 2147483647"), .min = (n), .max = INT32_MAX
+#define ANY_COUNT                                                                                  \
+    TYPE(INT, "an integer from -2147483648 to 2147483647"), .min = INT32_MIN, .max = INT32_MAX
+#define SEED TYPE(INT, "an integer from 0 to 9223372036854775807"), .min = 0, .max = INT64_MAX
+#define MULTIPLIER TYPE(DOUBLE, "a number > 1, at most 1000000000"), .above = 1, .at_most = 1e9
+#define FRACTION TYPE(DOUBLE, "a number from 0 to 1"), .above = 0, .from = true, .at_most = 1
+#define BOOLEAN TYPE(BOOL, "true | false")
+#define TEXT TYPE(STRING, "a text that is not empty")
+#define ONE_OF(table, list) TYPE(ENUM, list), .words = (table)
+#define RESTART_KIND                                                                               \
+    ONE_OF(restart_words, "none | off | disable | fixed-delay | failure-rate | exponential-delay")
+
+#define ADAPTIVE "jobmanager.adaptive-scheduler."
+#define RETRY ADAPTIVE "retry-execution-graph-creation."
+
+/* clang-format off */
+/* The parameters of restart strategies; two strategies read them [S-OPT-2]. */
+#define RESTART_PARAMETERS(prefix, field) \
+    {KEY(prefix "restart-strategy.fixed-delay.attempts"), FIELD(field.fixed.attempts), \
+     COUNT_FROM(0), DEFAULT("1"), HELP("restarts before the job fails")}, \
+    {KEY(prefix "restart-strategy.fixed-delay.delay"), FIELD(field.fixed.delay_ms), DURATION, \
+     DEFAULT("1 s"), HELP("from a failure to the restart")}, \
+    {KEY(prefix "restart-strategy.failure-rate.max-failures-per-interval"), \
+     FIELD(field.rate.max_failures), COUNT_FROM(1), DEFAULT("1"), \
+     HELP("one more within the interval fails the job")}, \
+    {KEY(prefix "restart-strategy.failure-rate.failure-rate-interval"), \
+     FIELD(field.rate.interval_ms), SOME_DURATION, DEFAULT("1 min"), \
+     HELP("the span in which failures are counted")}, \
+    {KEY(prefix "restart-strategy.failure-rate.delay"), FIELD(field.rate.delay_ms), DURATION, \
+     DEFAULT("1 s"), HELP("from a failure to the restart")}, \
+    {KEY(prefix "restart-strategy.exponential-delay.initial-backoff"), \
+     FIELD(field.exponential.initial_ms), SOME_DURATION, DEFAULT("1 s"), \
+     HELP("the first back-off; at most max-backoff")}, \
+    {KEY(prefix "restart-strategy.exponential-delay.max-backoff"), \
+     FIELD(field.exponential.max_ms), SOME_DURATION, DEFAULT("1 min"), \
+     HELP("the longest back-off")}, \
+    {KEY(prefix "restart-strategy.exponential-delay.backoff-multiplier"), \
+     FIELD(field.exponential.multiplier), MULTIPLIER, DEFAULT("1.5"), \
+     HELP("by which each back-off is longer than the one before")}, \
+    {KEY(prefix "restart-strategy.exponential-delay.jitter-factor"), \
+     FIELD(field.exponential.jitter), FRACTION, DEFAULT("0.1"), \
+     HELP("the part of a back-off that is left to chance, up and down")}, \
+    {KEY(prefix "restart-strategy.exponential-delay.reset-backoff-threshold"), \
+     FIELD(field.exponential.reset_ms), SOME_DURATION, DEFAULT("1 h"), \
+     HELP("so long without a failure starts from initial-backoff again")}, \
+    {KEY(prefix "restart-strategy.exponential-delay.attempts-before-reset-backoff"), \
+     FIELD(field.exponential.attempts), COUNT_FROM(1), DEFAULT("2147483647"), \
+     HELP("restarts in a row before the job fails; 2147483647: no limit")}
+
+static const struct row rows[] = {
+    /* which scheduler */
+    {KEY("jobmanager.scheduler"), FIELD(scheduler),
+     ONE_OF(scheduler_words, "default | adaptive | adaptive-batch"), DEFAULT("adaptive"),
+     HELP("which scheduler runs the job")},
+    {KEY("scheduler-mode"), FIELD(mode), ONE_OF(mode_words, "reactive"), DEFAULT(""),
+     HELP("reactive: use all slots that there are, up to each vertex's max_parallelism; "
+          "implies the adaptive scheduler")},
+    {KEY("pliant.seed"), FIELD(seed), SEED, DEFAULT("0"),
+     HELP("what chance (jitter, rescale ids) starts from")},
+
+    /* waiting for resources */
+    {KEY(ADAPTIVE "submission.resource-wait-timeout"), OLD(ADAPTIVE "resource-wait-timeout"),
+     FIELD(resource_wait_ms), ANY_DURATION, DEFAULT("5 min"), REACTIVE("-1 ms"),
+     HELP("then the job starts with what is there, or fails; negative: it waits for ever")},
+    {KEY(ADAPTIVE "submission.resource-stabilization-timeout"),
+     OLD(ADAPTIVE "resource-stabilization-timeout"), FIELD(submission_stabilization_ms), DURATION,
+     DEFAULT("10 s"), REACTIVE("0 s"),
+     HELP("how long enough slots wait for all that are wanted")},
+    {KEY(ADAPTIVE "rescale.resource-stabilization-timeout"), FIELD(rescale_stabilization_ms),
+     DURATION, DEFAULT(""),
+     HELP("the same after the restart of a rescale; unset: as for a submission")},
+
+    /* executing */
+    {KEY(ADAPTIVE "executing.cooldown-after-rescaling"), OLD(ADAPTIVE "scaling-interval.min"),
+     FIELD(cooldown_ms), DURATION, DEFAULT("30 s"),
+     HELP("no rescale before, counted from each start of the tasks")},
+    {KEY(ADAPTIVE "executing.resource-stabilization-timeout"), FIELD(executing_stabilization_ms),
+     DURATION, DEFAULT("1 min"),
+     HELP("how long a rescale to less than all wanted slots waits for more")},
+    {KEY(ADAPTIVE "rescale-trigger.max-checkpoint-failures"), FIELD(max_checkpoint_failures),
+     COUNT_FROM(1), DEFAULT("2"),
+     HELP("failed checkpoints in a row after which a rescale waits for none")},
+    {KEY(ADAPTIVE "rescale-trigger.max-delay"), FIELD(max_trigger_delay_ms), DURATION,
+     DEFAULT(""),
+     HELP("how long a rescale waits for a checkpoint; unset: 0 s without checkpointing, else "
+          "(max-checkpoint-failures + 1) x interval")},
+    {KEY(ADAPTIVE "rescale-trigger.active-checkpoint.enabled"), FIELD(active_checkpoint), BOOLEAN,
+     DEFAULT("false"), HELP("a rescale asks for a checkpoint instead of waiting for the next")},
+    {KEY("pliant.rescale.policy"), FIELD(rescale_policy),
+     ONE_OF(policy_words, "parallelism-change"), DEFAULT("parallelism-change"),
+     HELP("what makes a rescale worth its restart: any change of parallelism")},
+    {KEY(ADAPTIVE "min-parallelism-increase"), HOST, COUNT_FROM(1), DEFAULT("1"), NO_EFFECT,
+     HELP("dead in Flink since 2.0")},
+    {KEY(ADAPTIVE "scaling-interval.max"), HOST, DURATION, DEFAULT(""), NO_EFFECT,
+     HELP("dead in Flink since 2.0")},
+
+    /* placement */
+    {KEY(ADAPTIVE "prefer-minimal-taskmanagers"), FIELD(prefer_minimal_nodes), BOOLEAN,
+     DEFAULT("true"), HELP("fill whole nodes, so that surplus nodes can go")},
+    {KEY("pliant.placement.spread"), FIELD(spread),
+     ONE_OF(spread_words, "none | nodes | domains"), DEFAULT("none"),
+     HELP("balance the tasks over nodes or over failure domains")},
+    {KEY("execution.state-recovery.from-local"), OLD("state.backend.local-recovery"),
+     FIELD(local_recovery), BOOLEAN, DEFAULT("false"), HELP("put subtasks where their state is")},
+    {KEY("jobmanager.execution.failover-strategy"), HOST, ONE_OF(failover_words, "region | full"),
+     DEFAULT("region"),
+     HELP("what restarts after a failure; not read by the adaptive scheduler, which restarts "
+          "the whole job")},
+
+    /* checkpoints */
+    {KEY("execution.checkpointing.interval"), FIELD(checkpoint_interval_ms), SOME_DURATION,
+     DEFAULT(""), HELP("from one periodic checkpoint to the next; set: checkpointing is on")},
+    {KEY("execution.checkpointing.min-pause"), FIELD(checkpoint_min_pause_ms), DURATION,
+     DEFAULT("0 s"), HELP("from the end of a checkpoint to the next, at least")},
+    {KEY("execution.checkpointing.timeout"), FIELD(checkpoint_timeout_ms), SOME_DURATION,
+     DEFAULT("10 min"), HELP("a checkpoint that takes longer has failed")},
+    {KEY("execution.checkpointing.tolerable-failed-checkpoints"),
+     FIELD(tolerable_failed_checkpoints), COUNT_FROM(-1), DEFAULT("-1"),
+     HELP("one more in a row is a failure of the job; -1: no limit")},
+    {KEY("execution.checkpointing.num-retained"), OLD("state.checkpoints.num-retained"),
+     FIELD(checkpoints_retained), COUNT_FROM(1), DEFAULT("1"),
+     HELP("completed checkpoints that are kept")},
+    {KEY("execution.checkpointing.dir"), OLD("state.checkpoints.dir"), HOST, TEXT, DEFAULT(""),
+     HELP("where checkpoints are put")},
+    {KEY("execution.checkpointing.savepoint-dir"), OLD("state.savepoints.dir"),
+     FIELD(has_savepoint_dir), TEXT, DEFAULT(""),
+     HELP("where savepoints are put if the user names no place")},
+    {KEY("execution.checkpointing.checkpoints-after-tasks-finish"),
+     OLD("execution.checkpointing.checkpoints-after-tasks-finish.enabled"),
+     FIELD(checkpoints_after_finish), BOOLEAN, DEFAULT("true"),
+     HELP("one more checkpoint when all tasks are at their end")},
+    {KEY("pliant.checkpoint.periodic"), FIELD(checkpoint_periodic), BOOLEAN, DEFAULT("true"),
+     HELP("false: nobody asks for periodic checkpoints, they are only reported")},
+
+    /* failures */
+    {KEY("restart-strategy.type"), OLD("restart-strategy"), FIELD(restart.kind), RESTART_KIND,
+     DEFAULT(""),
+     HELP("unset: none without checkpointing, else exponential-delay with the defaults of all "
+          "its parameters")},
+    RESTART_PARAMETERS("", restart),
+    {KEY(RETRY "restart-strategy.type"), OLD(RETRY "restart-strategy"),
+     FIELD(creation_retry.kind), RESTART_KIND, DEFAULT("none"),
+     HELP("the same for execution graphs that could not be created")},
+    RESTART_PARAMETERS(RETRY, creation_retry),
+    {KEY("task.cancellation.timeout"), FIELD(cancellation_timeout_ms), DURATION, DEFAULT("3 min"),
+     HELP("a node whose tasks confirm no cancel for so long is given up; 0: never")},
+
+    /* drains */
+    {KEY("pliant.drain.lead"), FIELD(drain_lead_ms), DURATION, DEFAULT("5 s"),
+     HELP("a job leaves a draining node at least so long before its end")},
+    {KEY("pliant.drain.max-restarts"), FIELD(drain_max_restarts), COUNT_FROM(-1), DEFAULT("-1"),
+     HELP("restarts because of drains before the job fails; -1: no limit")},
+
+    /* slots, nodes, histories */
+    {KEY("slot.idle.timeout"), FIELD(slot_idle_timeout_ms), SOME_DURATION, DEFAULT("50 s"),
+     HELP("slots that are idle for longer are given back")},
+    {KEY("slot.request.timeout"), HOST, DURATION, DEFAULT("5 min"), NO_EFFECT,
+     HELP("slots are declared, not requested")},
+    {KEY("slot.request.max-interval"), HOST, DURATION, DEFAULT("20 ms"), NO_EFFECT,
+     HELP("slots are declared, not requested")},
+    {KEY("heartbeat.interval"), HOST, SOME_DURATION, DEFAULT("5 s"),
+     HELP("service: from one sign of life of a node to the next")},
+    {KEY("heartbeat.timeout"), HOST, SOME_DURATION, DEFAULT("15 s"),
+     HELP("service: a node that is silent for so long is lost")},
+    {KEY("web.adaptive-scheduler.rescale-history.size"), FIELD(rescale_history_size), ANY_COUNT,
+     DEFAULT("16"), HELP("rescales that are remembered; 0 or less: none")},
+    {KEY("web.exception-history-size"), FIELD(exception_history_size), COUNT_FROM(0),
+     DEFAULT("16"), HELP("failures that are remembered")},
+
+    /* the simulated cluster */
+    {KEY("pliant.sim.deploy-latency"), HOST, DURATION, DEFAULT("0 s"),
+     HELP("simulator: from the deployment of a task to its start")},
+    {KEY("pliant.sim.cancel-latency"), HOST, DURATION, DEFAULT("0 s"),
+     HELP("simulator: from the cancel of a task to its end")},
+    {KEY("pliant.sim.restore-latency"), HOST, DURATION, DEFAULT("0 s"),
+     HELP("simulator: what a task needs to read its state, where there is some")},
+    {KEY("pliant.sim.checkpoint-duration"), HOST, DURATION, DEFAULT("0 s"),
+     HELP("simulator: from the trigger of a checkpoint to its completion")},
+};
+/* clang-format on */
+
+#define N_ROWS (sizeof rows / sizeof *rows)
+
+_Static_assert(N_ROWS <= 64 * sizeof((struct pliant_config *)0)->named / sizeof(uint64_t),
+               "one bit a row");
+_Static_assert(sizeof(enum pliant_scheduler) == sizeof(unsigned) &&
+                   sizeof(enum pliant_restart_kind) == sizeof(unsigned),
+               "enums are read and written as unsigned");
+
+/* ---- looking up ------------------------------------------------------------------------------ */
+
+static const struct row *find_row(const char *key, bool *ret_old)
+{
+    for (size_t i = 0; i < N_ROWS; i++) {
+        const struct pliant_option *o = &rows[i].option;
+
+        *ret_old = strcmp(o->key, key) != 0;
+        if (!*ret_old)
+            return &rows[i];
+        for (size_t k = 0; k < 2 && o->old_keys[k]; k++)
+            if (strcmp(o->old_keys[k], key) == 0)
+                return &rows[i];
+    }
+    return NULL;
+}
+
+const struct pliant_option *pliant_option_at(size_t i)
+{
+    return i < N_ROWS ? &rows[i].option : NULL;
+}
+
+const struct pliant_option *pliant_option_find(const char *key)
+{
+    bool old;
+    const struct row *row = find_row(key, &old);
+
+    return row ? &row->option : NULL;
+}
+
+const char *pliant_option_nearest(const char *key)
+{
+    struct nearest n;
+
+    nearest_start(&n, key);
+    for (size_t i = 0; i < N_ROWS; i++)
+        nearest_offer(&n, rows[i].option.key);
+    return n.best;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* A value of any kind; which member counts is a matter of the row's type. */
+struct value {
+    int64_t integer; /* DURATION, INT */
+    double real;
+    unsigned word; /* ENUM */
+    bool truth;    /* BOOL; STRING: there is one */
+};
+
+static bool within(const struct row *row, const struct value *v)
+{
+    switch (row->option.type) {
+    case PLIANT_OPTION_DURATION:
+    case PLIANT_OPTION_INT:
+        return v->integer >= row->min && v->integer <= row->max;
+    case PLIANT_OPTION_DOUBLE:
+        return (v->real > row->above || (row->from && v->real >= row->above)) &&
+               v->real <= row->at_most;
+    case PLIANT_OPTION_ENUM:
+        for (const struct word *w = row->words; w->text; w++)
+            if (w->value == v->word)
+                return true;
+        return false;
+    case PLIANT_OPTION_BOOL:
+    case PLIANT_OPTION_STRING:
+        return true;
+    }
+    return false;
+}
+
+static bool read_word(const struct word *words, const char *text, unsigned *ret)
+{
+    for (; words->text; words++) {
+        if (!ascii_equal(words->text, text))
+            continue;
+        *ret = words->value;
+        return true;
+    }
+    return false;
+}
+
+static bool read_bool(const char *text, bool *ret)
+{
+    *ret = ascii_equal(text, "true");
+    return *ret || ascii_equal(text, "false");
+}
+
+/* Is `text` a value that the row accepts? */
+static bool read_value(const struct row *row, const char *text, struct value *ret)
+{
+    bool read = false;
+
+    switch (row->option.type) {
+    case PLIANT_OPTION_DURATION:
+        read = duration_parse(text, &ret->integer) == 0;
+        break;
+    case PLIANT_OPTION_INT:
+        read = decimal_read_int(text, &ret->integer);
+        break;
+    case PLIANT_OPTION_DOUBLE:
+        read = decimal_read(text, &ret->real);
+        break;
+    case PLIANT_OPTION_ENUM:
+        return read_word(row->words, text, &ret->word);
+    case PLIANT_OPTION_BOOL:
+        return read_bool(text, &ret->truth);
+    case PLIANT_OPTION_STRING:
+        return ret->truth = *text != '\0';
+    }
+    return read && within(row, ret);
+}
+
+static void load(const struct row *row, const struct pliant_config *cfg, struct value *ret)
+{
+    const char *field = (const char *)cfg + row->offset;
+
+    switch (row->option.type) {
+    case PLIANT_OPTION_DURATION:
+    case PLIANT_OPTION_INT:
+        memcpy(&ret->integer, field, sizeof ret->integer);
+        break;
+    case PLIANT_OPTION_DOUBLE:
+        memcpy(&ret->real, field, sizeof ret->real);
+        break;
+    case PLIANT_OPTION_ENUM:
+        memcpy(&ret->word, field, sizeof ret->word);
+        break;
+    case PLIANT_OPTION_BOOL:
+    case PLIANT_OPTION_STRING:
+        memcpy(&ret->truth, field, sizeof ret->truth);
+        break;
+    }
+}
+
+static void store(const struct row *row, struct pliant_config *cfg, const struct value *v)
+{
+    char *field = (char *)cfg + row->offset;
+
+    switch (row->option.type) {
+    case PLIANT_OPTION_DURATION:
+    case PLIANT_OPTION_INT:
+        memcpy(field, &v->integer, sizeof v->integer);
+        break;
+    case PLIANT_OPTION_DOUBLE:
+        memcpy(field, &v->real, sizeof v->real);
+        break;
+    case PLIANT_OPTION_ENUM:
+        memcpy(field, &v->word, sizeof v->word);
+        break;
+    case PLIANT_OPTION_BOOL:
+    case PLIANT_OPTION_STRING:
+        memcpy(field, &v->truth, sizeof v->truth);
+        break;
+    }
+}
+
+/* Has nobody set it? Only durations and enums can tell, and an enum only where no word stands
+ * for 0; the others hold their default from the start. */
+static bool unset(const struct row *row, const struct value *v)
+{
+    if (row->option.type == PLIANT_OPTION_DURATION)
+        return v->integer == PLIANT_UNSET;
+    return row->option.type == PLIANT_OPTION_ENUM && v->word == 0 && !within(row, v);
+}
+
+static void store_default(const struct row *row, struct pliant_config *cfg)
+{
+    bool reactive = cfg->mode == PLIANT_MODE_REACTIVE && row->option.reactive_default_text;
+    const char *text = reactive ? row->option.reactive_default_text : row->option.default_text;
+    struct value v;
+    bool fits = read_value(row, text, &v);
+
+    assert(fits);
+    store(row, cfg, &v);
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static int fail(struct pliant_error *err, int error, const char *field, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static int fail(struct pliant_error *err, int error, const char *field, const char *format, ...)
+{
+    va_list args;
+
+    if (!err)
+        return error;
+    va_start(args, format);
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    snprintf(err->field, sizeof err->field, "%s", field);
+    err->item = UINT32_MAX;
+    return error;
+}
+
+static int fail_unknown(struct pliant_error *err, const char *key)
+{
+    const char *nearest = pliant_option_nearest(key);
+
+    if (nearest)
+        return fail(err, -ENOENT, key, "%.100s: no such option; did you mean %s?", key, nearest);
+    return fail(err, -ENOENT, key, "%.100s: no such option", key);
+}
+
+static int fail_value(struct pliant_error *err, const struct row *row, const char *key,
+                      const char *text)
+{
+    bool duration = row->option.type == PLIANT_OPTION_DURATION;
+
+    return fail(err, -EINVAL, key, "%s: not \"%.*s\"; accepted: %s%s", key, VALUE_SHOWN, text,
+                row->option.accepted, duration ? " (units " DURATION_UNITS ")" : "");
+}
+
+/* ---- a config -------------------------------------------------------------------------------- */
+
+void pliant_config_init(struct pliant_config *cfg)
+{
+    memset(cfg, 0, sizeof *cfg);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        const struct row *row = &rows[i];
+        struct value v = {.integer = PLIANT_UNSET};
+
+        if (row->offset == HOST_KEEPS)
+            continue;
+        store(row, cfg, &v);
+        if (!unset(row, &v) && *row->option.default_text)
+            store_default(row, cfg);
+    }
+}
+
+int pliant_config_set(struct pliant_config *cfg, const char *key, const char *value,
+                      struct pliant_error *err)
+{
+    bool old;
+    const struct row *row = find_row(key, &old);
+    struct value v;
+    size_t i;
+
+    if (!row)
+        return fail_unknown(err, key);
+    if (!read_value(row, value, &v))
+        return fail_value(err, row, key, value);
+    i = (size_t)(row - rows);
+    if (old && cfg->named[i / 64] >> i % 64 & 1)
+        return 0; /* the present name has spoken [S-OPT-3] */
+    if (!old)
+        cfg->named[i / 64] |= UINT64_C(1) << i % 64;
+    if (row->offset != HOST_KEEPS)
+        store(row, cfg, &v);
+    return 0;
+}
+
+/* Flink gives a rescale one interval more than the failures it waits for, so that the two do not
+ * race [S-STM-9]. */
+static int64_t default_max_delay(const struct pliant_config *cfg)
+{
+    int64_t n = cfg->max_checkpoint_failures + 1, interval = cfg->checkpoint_interval_ms;
+
+    if (interval == PLIANT_UNSET)
+        return 0;
+    return interval > INT64_MAX / n ? INT64_MAX : n * interval;
+}
+
+/* The parameters that somebody set belong to a type that he named: without one all of them are
+ * at their defaults [S-POL-6]. */
+static void choose_restart(struct pliant_config *cfg)
+{
+    size_t first = offsetof(struct pliant_config, restart);
+
+    cfg->restart.kind = cfg->checkpoint_interval_ms == PLIANT_UNSET
+                            ? PLIANT_RESTART_NONE
+                            : PLIANT_RESTART_EXPONENTIAL_DELAY;
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (rows[i].offset > first && rows[i].offset < first + sizeof cfg->restart &&
+            *rows[i].option.default_text)
+            store_default(&rows[i], cfg);
+}
+
+/* Defaults that are no constants. */
+static void resolve_dependent(struct pliant_config *cfg)
+{
+    if (cfg->rescale_stabilization_ms == PLIANT_UNSET)
+        cfg->rescale_stabilization_ms = cfg->submission_stabilization_ms;
+    if (cfg->max_trigger_delay_ms == PLIANT_UNSET)
+        cfg->max_trigger_delay_ms = default_max_delay(cfg);
+    if (cfg->restart.kind == PLIANT_RESTART_UNSET)
+        choose_restart(cfg);
+}
+
+static int check_backoff(const struct pliant_restart_config *r, const char *initial_key,
+                         struct pliant_error *err)
+{
+    if (r->kind != PLIANT_RESTART_EXPONENTIAL_DELAY ||
+        r->exponential.initial_ms <= r->exponential.max_ms)
+        return 0;
+    return fail(err, -EINVAL, initial_key,
+                "%s: %lld ms is longer than max-backoff; accepted: at most %lld ms", initial_key,
+                (long long)r->exponential.initial_ms, (long long)r->exponential.max_ms);
+}
+
+/* What each option by itself allows and all together do not. */
+static int check_together(const struct pliant_config *cfg, struct pliant_error *err)
+{
+    int r;
+
+    if (cfg->mode == PLIANT_MODE_REACTIVE && cfg->scheduler != PLIANT_SCHEDULER_ADAPTIVE)
+        return fail(err, -EINVAL, "jobmanager.scheduler",
+                    "jobmanager.scheduler: the reactive scheduler-mode is one of the adaptive "
+                    "scheduler; accepted with it: adaptive");
+    r = check_backoff(&cfg->restart, "restart-strategy.exponential-delay.initial-backoff", err);
+    if (r == 0)
+        r = check_backoff(&cfg->creation_retry,
+                          RETRY "restart-strategy.exponential-delay.initial-backoff", err);
+    return r;
+}
+
+/* A field may have been written without pliant_config_set(). */
+static int check_bounds(const struct row *row, const struct pliant_config *cfg,
+                        struct pliant_error *err)
+{
+    char text[VALUE_TEXT_MAX] = "";
+    struct value v;
+
+    load(row, cfg, &v);
+    if (within(row, &v) || (unset(row, &v) && !*row->option.default_text))
+        return 0;
+    pliant_config_get(cfg, row->option.key, text, sizeof text);
+    return fail_value(err, row, row->option.key, text);
+}
+
+int pliant_config_resolve(struct pliant_config *cfg, struct pliant_error *err)
+{
+    struct pliant_config c = *cfg;
+    struct value v;
+    int r;
+
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (rows[i].offset == HOST_KEEPS)
+            continue;
+        load(&rows[i], &c, &v);
+        if (unset(&rows[i], &v) && *rows[i].option.default_text)
+            store_default(&rows[i], &c); /* only where nobody spoke [S-OPT-4] */
+        r = check_bounds(&rows[i], &c, err);
+        if (r < 0)
+            return r;
+    }
+    resolve_dependent(&c);
+    r = check_together(&c, err);
+    if (r == 0)
+        *cfg = c;
+    return r;
+}
+
+/* The value as text, "" where nobody set it. */
+static void write_value(const struct row *row, const struct value *v, char text[VALUE_TEXT_MAX])
+{
+    *text = '\0';
+    if (unset(row, v))
+        return;
+    switch (row->option.type) {
+    case PLIANT_OPTION_DURATION:
+        duration_format(v->integer, text);
+        break;
+    case PLIANT_OPTION_INT:
+        snprintf(text, VALUE_TEXT_MAX, "%lld", (long long)v->integer);
+        break;
+    case PLIANT_OPTION_DOUBLE:
+        decimal_write(v->real, text);
+        break;
+    case PLIANT_OPTION_ENUM:
+        for (const struct word *w = row->words; w->text && !*text; w++)
+            if (w->value == v->word)
+                snprintf(text, VALUE_TEXT_MAX, "%s", w->text);
+        break;
+    case PLIANT_OPTION_BOOL:
+        snprintf(text, VALUE_TEXT_MAX, "%s", v->truth ? "true" : "false");
+        break;
+    case PLIANT_OPTION_STRING:
+        snprintf(text, VALUE_TEXT_MAX, "%s", v->truth ? "(set)" : "");
+        break;
+    }
+}
+
+int pliant_config_get(const struct pliant_config *cfg, const char *key, char *buf, size_t size)
+{
+    bool old;
+    const struct row *row = find_row(key, &old);
+    char text[VALUE_TEXT_MAX];
+    struct value v;
+
+    if (!row || row->offset == HOST_KEEPS)
+        return -ENOENT;
+    load(row, cfg, &v);
+    write_value(row, &v, text);
+    return snprintf(buf, size, "%s", text);
+}
