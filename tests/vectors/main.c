@@ -3,8 +3,6 @@
  * Prints a line for each that fails, then 'N passed, N failed'.
  * Exit codes: 0 all passed, 1 some failed, 2 bad usage or input.
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "vectors.h"
 
 #include <errno.h>
