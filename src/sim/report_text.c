@@ -1,0 +1,427 @@
+/* report_text.c - a run for people: a timeline, a picture of it, and totals
+ *
+ * A line for each change of state, and for what else a person wants to know of: wishes, drains
+ * that concern the job, checkpoints that failed. Then, when the run is over, parallelism over time
+ * as blocks, and the totals. In a terminal without UTF-8 blocks become '#' and '.'.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/report_impl.h"
+#include "sim/sentence.h"
+#include "sim/series.h"
+#include "sim/time_text.h"
+
+#define SERIES_COLUMNS 1024
+#define WIDTH_DEFAULT 80
+#define WIDTH_MIN 40
+#define WIDTH_MAX 240
+#define PICTURE_ROWS 8
+#define PICTURE_MARGIN 8 /* columns for the numbers of slots and their line */
+#define STATES_WIDTH 44  /* "WaitingForResources > CreatingExecutionGraph" */
+#define SHARE_ROWS_MAX 16
+#define SHARE_BAR_MAX 30
+#define VERTEX_ROWS_MAX 24
+
+struct text_report {
+    struct report report;
+    struct series series;
+    int time_width;
+    unsigned width; /* of the picture, in columns */
+    struct series_column columns[WIDTH_MAX];
+};
+
+static int init(struct report *r)
+{
+    return series_init(&((struct text_report *)r)->series, SERIES_COLUMNS);
+}
+
+static void free_text(struct report *r)
+{
+    series_free(&((struct text_report *)r)->series);
+}
+
+/* ---- timeline --------------------------------------------------------------------------- */
+
+static int begin(struct report *r)
+{
+    struct text_report *text = (struct text_report *)r;
+    unsigned width = r->o.width ? r->o.width : WIDTH_DEFAULT;
+    char time[TIME_TEXT_MAX] = "10:00:00.000";
+
+    if (r->o.expected_end_ms != PLIANT_NEVER)
+        time_stopwatch(time, r->o.expected_end_ms);
+    text->time_width = strlen(time) > 9 ? (int)strlen(time) : 9;
+    text->width = width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
+    fprintf(r->o.out, "Job %s, %" PRIu32 " %s", pliant_job_name(r->o.job), r->view.n_vertices,
+            r->view.n_vertices == 1 ? "vertex" : "vertices");
+    if (r->o.trace) {
+        fputs(", on the trace ", r->o.out);
+        sentence_text(r->o.out, r->o.trace);
+    }
+    fputs("\n\n", r->o.out);
+    return report_written(r);
+}
+
+/* The time and what it is about; the rest of the line is the caller's. */
+static FILE *line(const struct report *r, const char *what)
+{
+    char time[TIME_TEXT_MAX];
+
+    fprintf(r->o.out, "%*s  %-*s  ", ((const struct text_report *)r)->time_width,
+            time_stopwatch(time, r->view.at_ms), STATES_WIDTH, what);
+    return r->o.out;
+}
+
+static void show_change(const struct report *r, const struct pliant_action *a)
+{
+    char states[96];
+
+    snprintf(states, sizeof states, "%s > %s", pliant_state_name((enum pliant_state)a->flag[0]),
+             pliant_state_name((enum pliant_state)a->flag[1]));
+    sentence_of_change(line(r, states), &r->view, a);
+    fputc('\n', r->o.out);
+}
+
+static void show_drain(const struct report *r, const struct pliant_action *a)
+{
+    FILE *out = line(r, "  drain");
+    char time[TIME_TEXT_MAX];
+
+    sentence_text(out, r->view.node_name(r->view.sched, a->notify.node));
+    fprintf(out, " will go (%s)", pliant_drain_reason_name((enum pliant_drain_reason)a->flag[0]));
+    if (a->notify.deadline_at_ms != PLIANT_NEVER)
+        fprintf(out, " by %s", time_stopwatch(time, a->notify.deadline_at_ms));
+    fputc('\n', out);
+}
+
+static void show_savepoint(const struct report *r, const struct pliant_action *a)
+{
+    FILE *out = line(r, "  savepoint");
+
+    if (a->savepoint.path)
+        fputs("done: ", out);
+    else
+        fputs("failed: ", out);
+    sentence_text(out, a->savepoint.path ? a->savepoint.path : a->savepoint.cause);
+    fputc('\n', out);
+}
+
+static void show_action(const struct report *r, const struct pliant_action *a)
+{
+    if (a->kind == PLIANT_ACT_STATE_CHANGED) {
+        show_change(r, a);
+    } else if (a->kind == PLIANT_ACT_NOTIFY) {
+        show_drain(r, a);
+    } else if (a->kind == PLIANT_ACT_SAVEPOINT_ENDED) {
+        show_savepoint(r, a);
+    } else if (a->kind == PLIANT_ACT_REFUSED) {
+        sentence_of_refusal(line(r, "  refused"), &r->view, a);
+        fputc('\n', r->o.out);
+    } else if (a->kind == PLIANT_ACT_GIVE_UP_NODE) {
+        sentence_text(line(r, "  given up"), r->view.node_name(r->view.sched, a->node.node));
+        fputs(" does not confirm that its tasks are down\n", r->o.out);
+    }
+}
+
+static bool was_refused(const struct view *v)
+{
+    for (size_t i = 0; i < v->actions->n; i++)
+        if (v->actions->v[i].kind == PLIANT_ACT_REFUSED)
+            return true;
+    return false;
+}
+
+static void show_requirements(const struct report *r)
+{
+    const struct pliant_event *ev = r->view.event;
+    FILE *out = line(r, "  requirements");
+
+    for (size_t i = 0; i < ev->requirements.n && i < VERTEX_ROWS_MAX; i++) {
+        const struct pliant_bounds *b = &ev->requirements.v[i];
+
+        fprintf(out, "%s%s ", i ? ", " : "", b->vertex);
+        if (b->min == b->max)
+            fprintf(out, "%" PRId64, b->min);
+        else
+            fprintf(out, "%" PRId64 " to %" PRId64, b->min < 0 ? 1 : b->min, b->max);
+    }
+    fputs(ev->requirements.n > VERTEX_ROWS_MAX ? ", ...\n" : "\n", out);
+}
+
+static void show_event(const struct report *r)
+{
+    const struct pliant_event *ev = r->view.event;
+
+    if (view_ignored(&r->view) || was_refused(&r->view))
+        return;
+    if (ev->kind == PLIANT_EV_REQUIREMENTS) {
+        show_requirements(r);
+    } else if (ev->kind == PLIANT_EV_CHECKPOINT_FAILED) {
+        fprintf(line(r, "  checkpoint"), "%" PRIu64 " failed", ev->checkpoint.id);
+        if (ev->checkpoint.cause && *ev->checkpoint.cause) {
+            fputs(": ", r->o.out);
+            sentence_text(r->o.out, ev->checkpoint.cause);
+        }
+        fputc('\n', r->o.out);
+    }
+}
+
+static int step(struct report *r)
+{
+    series_take(&((struct text_report *)r)->series, &r->view);
+    show_event(r);
+    for (size_t i = 0; i < r->view.actions->n; i++)
+        show_action(r, &r->view.actions->v[i]);
+    return report_written(r);
+}
+
+/* ---- picture ---------------------------------------------------------------------------- */
+
+/* A cell of the row that shows values from `low` on, `per_row` a row. */
+static const char *cell(const struct text_report *t, const struct series_column *c,
+                        int64_t extent_ms, unsigned n, double low, double per_row)
+{
+    static const char *const eighths[] = {"",       "\u2581", "\u2582", "\u2583", "\u2584",
+                                          "\u2585", "\u2586", "\u2587", "\u2588"};
+    double ms = (double)extent_ms / n;
+    double filled = (c->parallelism.area / ms - low) / per_row;
+    double offered = (c->offered.area / ms - low) / per_row;
+    int eighth = filled >= 1 ? 8 : filled <= 0 ? 0 : (int)(filled * 8 + 0.5);
+
+    if (t->report.o.ascii)
+        return filled >= 0.5 ? "#" : offered >= 0.5 ? "." : " ";
+    if (eighth == 0)
+        return offered >= 0.5 ? "\u2591" : " ";
+    return eighths[eighth];
+}
+
+static uint32_t highest(const struct series_column *v, unsigned n)
+{
+    uint32_t most = 1;
+
+    for (unsigned i = 0; i < n; i++) {
+        most = v[i].offered.max > most ? v[i].offered.max : most;
+        most = v[i].parallelism.max > most ? v[i].parallelism.max : most;
+    }
+    return most;
+}
+
+static void picture_axis(const struct text_report *t, int64_t extent_ms, unsigned n)
+{
+    FILE *out = t->report.o.out;
+    int64_t step = time_tick_step(extent_ms, n / 9);
+    char label[TIME_TEXT_MAX];
+    unsigned at = 0, column;
+
+    fprintf(out, "%*s", PICTURE_MARGIN, "");
+    for (int64_t ms = 0; ms < extent_ms; ms += step) {
+        column = (unsigned)((double)ms / (double)extent_ms * n);
+        time_tick(label, ms, step, extent_ms);
+        if (column < at || column + strlen(label) > n)
+            continue;
+        fprintf(out, "%*s%s", (int)(column - at), "", label);
+        at = column + (unsigned)strlen(label);
+    }
+    fprintf(out, " %s\n", time_tick_unit(step, extent_ms));
+}
+
+static void picture(struct text_report *t)
+{
+    FILE *out = t->report.o.out;
+    unsigned n = t->width - PICTURE_MARGIN - 1;
+    int64_t extent_ms = series_extent_ms(&t->series);
+    uint32_t most, rows;
+    double per_row;
+
+    series_resample(&t->series, t->columns, n);
+    most = highest(t->columns, n);
+    rows = most < PICTURE_ROWS ? most : PICTURE_ROWS;
+    per_row = (double)most / rows;
+    fprintf(out, "\n%*s %s parallelism   %s slots offered\n", PICTURE_MARGIN - 1, "",
+            t->report.o.ascii ? "#" : "\u2588", t->report.o.ascii ? "." : "\u2591");
+    for (uint32_t row = rows; row-- > 0;) {
+        if (row == rows - 1)
+            fprintf(out, "%*" PRIu32 " |", PICTURE_MARGIN - 2, most);
+        else
+            fprintf(out, "%*s |", PICTURE_MARGIN - 2, "");
+        for (unsigned i = 0; i < n; i++)
+            fputs(cell(t, &t->columns[i], extent_ms, n, row * per_row, per_row), out);
+        fputc('\n', out);
+    }
+    fprintf(out, "%*d +", PICTURE_MARGIN - 2, 0);
+    for (unsigned i = 0; i < n; i++)
+        fputc('-', out);
+    fputc('\n', out);
+    picture_axis(t, extent_ms, n);
+}
+
+/* ---- totals ----------------------------------------------------------------------------- */
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+/* "12 for rescale, 3 for node loss" */
+static void by_cause(FILE *out, const uint64_t count[PLIANT_REASONS])
+{
+    const char *comma = "";
+
+    for (int i = 0; i < PLIANT_REASONS; i++)
+        if (count[i]) {
+            fprintf(out, "%s%" PRIu64 " %s", comma, count[i],
+                    sentence_of_cause((enum pliant_reason)i));
+            comma = ", ";
+        }
+}
+
+static void restart_totals(FILE *out, const struct totals *t)
+{
+    fprintf(out, "  %-16s %12" PRIu64 "  ", "restarts", t->restarts);
+    by_cause(out, t->restarts_by);
+    fprintf(out, "\n  %-16s %12" PRIu64 "  ", "rescales", t->rescales);
+    if (t->rescales) {
+        fprintf(out, "%" PRIu64 " up, %" PRIu64 " down; after ", t->rescales_up, t->rescales_down);
+        by_cause(out, t->rescales_by);
+    }
+    fputc('\n', out);
+}
+
+static void downtime_totals(FILE *out, const struct totals *t)
+{
+    char down[TIME_TEXT_MAX], life[TIME_TEXT_MAX], longest[TIME_TEXT_MAX];
+    int64_t life_ms = totals_lifetime_ms(t);
+
+    fprintf(out, "  %-16s %12s  %.2f %% of %s since the first start, longest %s\n", "downtime",
+            time_span(down, t->downtime_ms), percent((double)t->downtime_ms, (double)life_ms),
+            time_span(life, life_ms), time_span(longest, t->downtime_longest_ms));
+}
+
+static void usage_totals(FILE *out, const struct totals *t)
+{
+    double offered = (double)t->slot_ms_offered, used = (double)t->slot_ms_used;
+
+    fprintf(out, "  %-16s %12.0f  slot-seconds\n", "slots offered", offered / 1000);
+    fprintf(out, "  %-16s %12.0f  slot-seconds, %.1f %%\n", "slots used", used / 1000,
+            percent(used, offered));
+    fprintf(out, "  %-16s %12" PRIu64 "  completed, %" PRIu64 " failed\n", "checkpoints",
+            t->checkpoints_completed, t->checkpoints_failed);
+    fprintf(out, "  %-16s %12" PRIu64 "  joined, %" PRIu64 " lost", "nodes", t->nodes_joined,
+            t->nodes_lost);
+    if (t->nodes_drained)
+        fprintf(out, ", %" PRIu64 " drained (%" PRIu64 " left, %" PRIu64 " withdrawn)",
+                t->nodes_drained, t->nodes_left, t->drains_withdrawn);
+    fprintf(out, "\n  %-16s %12" PRIu64 "\n", "events ignored", t->events_ignored);
+}
+
+static void state_totals(FILE *out, const struct totals *t)
+{
+    char span[TIME_TEXT_MAX];
+
+    fprintf(out, "\n  %-32s %14s %7s %8s\n", "state", "time", "share", "entered");
+    for (int i = 0; i < PLIANT_STATES; i++)
+        if (t->state_visits[i])
+            fprintf(out, "  %-32s %14s %5.1f %% %8" PRIu64 "\n",
+                    pliant_state_name((enum pliant_state)i), time_span(span, t->state_ms[i]),
+                    percent((double)t->state_ms[i], (double)t->now_ms), t->state_visits[i]);
+}
+
+static void share_row(const struct report *r, uint32_t low, uint32_t high, int64_t ms, double share)
+{
+    FILE *out = r->o.out;
+    char span[TIME_TEXT_MAX], range[32];
+
+    if (low == high)
+        snprintf(range, sizeof range, "%" PRIu32, low);
+    else
+        snprintf(range, sizeof range, "%" PRIu32 " to %" PRIu32, low, high);
+    fprintf(out, "  %-16s %14s %5.1f %%  ", range, time_span(span, ms), 100 * share);
+    for (int i = 0; i < (int)(share * SHARE_BAR_MAX + 0.5); i++)
+        fputs(r->o.ascii ? "#" : "\u2588", out);
+    fputc('\n', out);
+}
+
+/* Time at each parallelism; neighbours share a row where there are too many. */
+static void share_totals(const struct report *r)
+{
+    const struct totals_shares *at = &r->totals.at;
+    size_t per_row = (at->n + SHARE_ROWS_MAX - 1) / SHARE_ROWS_MAX;
+    int64_t life_ms = totals_lifetime_ms(&r->totals), ms;
+
+    if (at->n == 0)
+        return;
+    fprintf(r->o.out, "\n  %-16s %14s %7s\n", "parallelism", "time", "share");
+    for (size_t i = 0; i < at->n; i += per_row) {
+        size_t last = i + per_row < at->n ? i + per_row - 1 : at->n - 1;
+
+        ms = 0;
+        for (size_t k = i; k <= last; k++)
+            ms += at->v[k].ms;
+        share_row(r, at->v[i].parallelism, at->v[last].parallelism, ms,
+                  (double)ms / (double)life_ms);
+    }
+}
+
+static double mean(const struct totals_shares *at)
+{
+    double sum = 0, ms = 0;
+
+    for (size_t i = 0; i < at->n; i++) {
+        sum += (double)at->v[i].parallelism * (double)at->v[i].ms;
+        ms += (double)at->v[i].ms;
+    }
+    return ms > 0 ? sum / ms : 0;
+}
+
+/* Each vertex, unless one speaks for all. */
+static void vertex_totals(const struct report *r)
+{
+    const struct totals *t = &r->totals;
+    bool differ = false;
+
+    for (uint32_t i = 0; i < t->n_vertices; i++)
+        differ |= mean(&t->vertices[i]) != mean(&t->at);
+    if (!differ)
+        return;
+    fprintf(r->o.out, "\n  %-32s %9s %9s\n", "vertex", "mean", "highest");
+    for (uint32_t i = 0; i < t->n_vertices && i < VERTEX_ROWS_MAX; i++) {
+        const struct totals_shares *at = &t->vertices[i];
+
+        fprintf(r->o.out, "  %-32s %9.2f %9" PRIu32 "\n",
+                pliant_job_vertex_name(r->o.job, (pliant_vertex_id){i + 1}), mean(at),
+                at->n ? at->v[at->n - 1].parallelism : 0);
+    }
+    if (t->n_vertices > VERTEX_ROWS_MAX)
+        fprintf(r->o.out, "  and %" PRIu32 " more\n", t->n_vertices - VERTEX_ROWS_MAX);
+}
+
+static int end(struct report *r)
+{
+    struct text_report *text = (struct text_report *)r;
+    const struct totals *t = &r->totals;
+    char span[TIME_TEXT_MAX];
+
+    series_end(&text->series, t->now_ms);
+    picture(text);
+    fprintf(r->o.out, "\nAfter %s the job is %s, the scheduler in %s\n\n",
+            time_span(span, t->now_ms), pliant_job_status_name(t->status),
+            pliant_state_name(t->state));
+    restart_totals(r->o.out, t);
+    downtime_totals(r->o.out, t);
+    usage_totals(r->o.out, t);
+    state_totals(r->o.out, t);
+    share_totals(r);
+    vertex_totals(r);
+    return fflush(r->o.out) == 0 ? report_written(r) : -errno;
+}
+
+const struct report_ops report_text_ops = {
+    .size = sizeof(struct text_report),
+    .init = init,
+    .begin = begin,
+    .step = step,
+    .end = end,
+    .free = free_text,
+};
