@@ -326,6 +326,17 @@ Test(manager, needs_a_new_change_after_falling_back_to_idling) /* 4 */
          {901, CHECK, TRANSITIONING});
 }
 
+Test(manager, remembers_no_first_change_when_idling)
+{
+    struct host h = PLAY(usual, {30, SUFFICIENT, IDLING}, {40, CHANGE, STABILIZING});
+
+    cr_assert(eq(i64, h.manager.first_change_at_ms, 40));
+    happen(&h, NONE);
+    run_timers(&h, 100);
+    cr_assert(eq(int, h.manager.phase, IDLING));
+    cr_assert(eq(i64, h.manager.first_change_at_ms, PLIANT_NEVER));
+}
+
 Test(manager, plans_another_evaluation_only_after_one_in_vain) /* 5 */
 {
     PLAY(((struct manager_timing){0, 100, 20}),
