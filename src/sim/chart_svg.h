@@ -7,7 +7,7 @@
  * Owner   options are copied; `out`, `job` and the texts are borrowed until chart_svg_destroy().
  *         The chart writes to `out` only in on_end() and flushes it; the caller opened it (under a
  *         temporary name, to leave no half-written picture) and closes it.
- * Errors  on_end() answers -errno of the write that failed; -ENOMEM from chart_svg_new() only
+ * Errors  on_end() and chart_svg_draw() answer -errno of the write that failed; -ENOMEM
  */
 #ifndef PLIANT_SIM_CHART_SVG_H
 #define PLIANT_SIM_CHART_SVG_H
@@ -21,6 +21,13 @@ struct chart_svg_options {
     const struct pliant_job *job;
     const char *trace; /* its name, or NULL */
 };
+
+struct totals;
+struct series;
+
+/* The picture itself, from a run that is over. */
+int chart_svg_draw(const struct chart_svg_options *options, const struct totals *totals,
+                   const struct series *series);
 
 int chart_svg_new(const struct chart_svg_options *options, struct sim_observer **ret);
 

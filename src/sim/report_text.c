@@ -180,12 +180,12 @@ static int step(struct report *r)
 /* ---- picture ---------------------------------------------------------------------------- */
 
 /* A cell of the row that shows values from `low` on, `per_row` a row. */
-static const char *cell(const struct text_report *t, const struct series_column *c,
-                        int64_t extent_ms, unsigned n, double low, double per_row)
+static const char *cell(const struct text_report *t, const struct series_column *c, double low,
+                        double per_row)
 {
     static const char *const eighths[] = {"",       "\u2581", "\u2582", "\u2583", "\u2584",
                                           "\u2585", "\u2586", "\u2587", "\u2588"};
-    double ms = (double)extent_ms / n;
+    double ms = series_column_ms(c) > 0 ? series_column_ms(c) : 1;
     double filled = (c->parallelism.area / ms - low) / per_row;
     double offered = (c->offered.area / ms - low) / per_row;
     int eighth = filled >= 1 ? 8 : filled <= 0 ? 0 : (int)(filled * 8 + 0.5);
@@ -195,17 +195,6 @@ static const char *cell(const struct text_report *t, const struct series_column 
     if (eighth == 0)
         return offered >= 0.5 ? "\u2591" : " ";
     return eighths[eighth];
-}
-
-static uint32_t highest(const struct series_column *v, unsigned n)
-{
-    uint32_t most = 1;
-
-    for (unsigned i = 0; i < n; i++) {
-        most = v[i].offered.max > most ? v[i].offered.max : most;
-        most = v[i].parallelism.max > most ? v[i].parallelism.max : most;
-    }
-    return most;
 }
 
 static void picture_axis(const struct text_report *t, int64_t extent_ms, unsigned n)
@@ -236,7 +225,7 @@ static void picture(struct text_report *t)
     double per_row;
 
     series_resample(&t->series, t->columns, n);
-    most = highest(t->columns, n);
+    most = series_highest(t->columns, n);
     rows = most < PICTURE_ROWS ? most : PICTURE_ROWS;
     per_row = (double)most / rows;
     fprintf(out, "\n%*s %s parallelism   %s slots offered\n", PICTURE_MARGIN - 1, "",
@@ -247,7 +236,7 @@ static void picture(struct text_report *t)
         else
             fprintf(out, "%*s |", PICTURE_MARGIN - 2, "");
         for (unsigned i = 0; i < n; i++)
-            fputs(cell(t, &t->columns[i], extent_ms, n, row * per_row, per_row), out);
+            fputs(cell(t, &t->columns[i], row * per_row, per_row), out);
         fputc('\n', out);
     }
     fprintf(out, "%*d +", PICTURE_MARGIN - 2, 0);

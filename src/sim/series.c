@@ -155,3 +155,23 @@ void series_resample(const struct series *s, struct series_column *out, uint32_t
         if (!out[i].seen)
             out[i] = still(&out[i - 1]);
 }
+
+double series_column_ms(const struct series_column *c)
+{
+    double ms = 0;
+
+    for (int i = 0; i < PLIANT_STATES; i++)
+        ms += (double)c->state_ms[i];
+    return ms;
+}
+
+uint32_t series_highest(const struct series_column *v, uint32_t n)
+{
+    uint32_t most = 1;
+
+    for (uint32_t i = 0; i < n; i++) {
+        most = v[i].offered.max > most ? v[i].offered.max : most;
+        most = v[i].parallelism.max > most ? v[i].parallelism.max : most;
+    }
+    return most;
+}

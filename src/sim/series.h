@@ -50,4 +50,10 @@ int64_t series_extent_ms(const struct series *s);
  * on is as the end of the one before it. */
 void series_resample(const struct series *s, struct series_column *out, uint32_t n);
 
+/* How much of the run falls on a column. */
+double series_column_ms(const struct series_column *c);
+
+/* The largest value in n columns, at least 1. */
+uint32_t series_highest(const struct series_column *v, uint32_t n);
+
 #endif

@@ -40,18 +40,13 @@ static void two_parts(char *buf, int64_t ms, int64_t unit, const char *name, int
 /* Thousandths of `unit`, without zeros at the end: "1.5 s". */
 static void with_fraction(char *buf, int64_t thousandths, const char *unit)
 {
-    int digits = 3;
-    int64_t fraction = thousandths % 1000;
+    int n = snprintf(buf, TIME_TEXT_MAX, "%" PRId64 ".%03" PRId64, thousandths / 1000,
+                     thousandths % 1000);
 
-    while (digits > 0 && fraction % 10 == 0) {
-        fraction /= 10;
-        digits--;
-    }
-    if (digits > 0)
-        snprintf(buf, TIME_TEXT_MAX, "%" PRId64 ".%0*" PRId64 " %s", thousandths / 1000, digits,
-                 fraction, unit);
-    else
-        snprintf(buf, TIME_TEXT_MAX, "%" PRId64 " %s", thousandths / 1000, unit);
+    while (buf[n - 1] == '0')
+        n--;
+    n -= buf[n - 1] == '.';
+    snprintf(buf + n, TIME_TEXT_MAX - (size_t)n, " %s", unit);
 }
 
 const char *time_span(char buf[TIME_TEXT_MAX], int64_t ms)
