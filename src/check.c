@@ -1,0 +1,250 @@
+/* check.c - the invariants of a scheduler, as predicates
+ *
+ * Every counter is counted again, every slot's owner looked up, every timer's state asked for.
+ * For tests and the simulator: time in proportion to the state. */
+#include "states/sched.h"
+
+#define BREAKS(condition, text)                                                                    \
+    do {                                                                                           \
+        if (condition)                                                                             \
+            return (text);                                                                         \
+    } while (0)
+
+/* ---- the pool --------------------------------------------------------------------------- */
+
+struct pool_counts {
+    uint32_t held, offered, used, used_leaving;
+};
+
+static const char *check_node(const struct pool *p, const struct pool_node *node,
+                              struct pool_counts *all)
+{
+    uint32_t held = 0, used = 0, rows = 0;
+
+    BREAKS(pool_find(p, node->name) != node, "a node is not found by its name");
+    BREAKS(node->draining && node->drain_end_at_ms == PLIANT_NEVER, "a drain without an end");
+    for (uint32_t row = node->first_slot; row != POOL_NONE; row = p->slots.v[row].next) {
+        const struct pool_slot *slot = &p->slots.v[row];
+
+        BREAKS(slot->node != node->row, "a slot is in the list of another node");
+        BREAKS(slot->leaving != node->draining, "a slot does not follow its node's drain");
+        BREAKS(slot->live > 0 && !slot->held, "a task is in a slot that was given back");
+        BREAKS(++rows > node->n_rows, "a node has more slots than it counts");
+        held += slot->held;
+        used += slot->live > 0;
+        all->offered += slot->held && !slot->leaving;
+        all->used_leaving += slot->live > 0 && slot->leaving;
+    }
+    all->held += held;
+    all->used += used;
+    BREAKS(rows != node->n_rows || held != node->n_slots || used != node->n_used,
+           "a node miscounts its slots");
+    return NULL;
+}
+
+static const char *check_pool(const struct pool *p)
+{
+    struct pool_counts all = {0};
+    uint32_t nodes = 0, draining = 0;
+
+    for (const struct pool_node *dead = p->dead; dead; dead = dead->next_dead)
+        nodes--;
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        const struct pool_node *node = p->nodes.v[i];
+        bool dead = false;
+
+        if (!node)
+            continue;
+        nodes++;
+        for (const struct pool_node *d = p->dead; d && !dead; d = d->next_dead)
+            dead = d == node;
+        if (!dead) {
+            const char *broken = check_node(p, node, &all);
+
+            BREAKS(broken, broken);
+            draining += node->draining;
+        }
+    }
+    BREAKS(nodes != p->n_nodes || draining != p->n_draining, "nodes are miscounted");
+    BREAKS(all.held != p->n_held || all.offered != p->n_offered || all.used != p->n_used ||
+               all.used_leaving != p->n_used_leaving,
+           "slots are miscounted");
+    return NULL;
+}
+
+/* ---- the graph -------------------------------------------------------------------------- */
+
+struct graph_counts {
+    uint32_t tasks, live, running, finished, end_of_data;
+    uint64_t in_slots;
+};
+
+static const char *check_task(const struct pliant_sched *s, uint32_t v, uint32_t i,
+                              struct graph_counts *all)
+{
+    const struct task *task = &s->graph.vertices[v].tasks[i];
+    const struct pool_slot *slot;
+
+    all->tasks++;
+    all->running += task->state == PLIANT_TASK_RUNNING;
+    all->finished += task->state == PLIANT_TASK_FINISHED;
+    all->end_of_data += task->end_of_data;
+    BREAKS(task->attempt == 0, "a task without an attempt");
+    if (!task_live(task))
+        return NULL;
+    all->live++;
+    BREAKS(task->slot >= s->pool.slots.n, "a task is nowhere");
+    slot = &s->pool.slots.v[task->slot];
+    BREAKS(slot->node == POOL_NONE, "a live task is on a node that is gone");
+    BREAKS(slot->live == 0, "a slot does not know its task");
+    BREAKS(slot->group != s->job->group_of[v] || slot->subtask != i, "a slot with two owners");
+    return NULL;
+}
+
+static const char *check_graph(const struct pliant_sched *s)
+{
+    const struct execution *g = &s->graph;
+    struct graph_counts all = {0};
+
+    BREAKS(g->exists != state_ops(s->state.id)->has_graph,
+           "a graph where the state has none, or none where it has one");
+    for (uint32_t v = 0; v < s->job->n_vertices; v++) {
+        BREAKS(g->parallelism[v] > s->max_parallelism[v], "more subtasks than key groups");
+        BREAKS(g->exists && g->parallelism[v] == 0, "a vertex without subtasks");
+        for (uint32_t i = 0; i < g->parallelism[v]; i++) {
+            const char *broken = check_task(s, v, i, &all);
+
+            BREAKS(broken, broken);
+        }
+    }
+    for (size_t row = 0; row < s->pool.slots.n; row++)
+        all.in_slots += s->pool.slots.v[row].live;
+    BREAKS(all.tasks != g->n_tasks || (g->exists && all.live != g->n_live) ||
+               all.running != g->n_running || all.finished != g->n_finished ||
+               all.end_of_data != g->n_end_of_data,
+           "tasks are miscounted");
+    BREAKS(all.in_slots != all.live, "slots and tasks disagree on what lives");
+    return NULL;
+}
+
+/* ---- wishes and states ------------------------------------------------------------------ */
+
+static const char *check_bounds(const struct pliant_sched *s)
+{
+    uint64_t minimal = 0, desired = 0;
+
+    for (uint32_t v = 0; v < s->bounds.n_vertices; v++) {
+        const struct vertex_bounds *b = &s->bounds.vertices[v];
+
+        BREAKS(b->min < 1 || b->min > b->want || b->want > s->max_parallelism[v],
+               "bounds out of order");
+    }
+    for (uint32_t g = 0; g < s->bounds.n_groups; g++) {
+        minimal += s->bounds.groups[g].lo;
+        desired += s->bounds.groups[g].hi;
+    }
+    BREAKS(minimal != s->bounds.minimal || desired != s->bounds.desired, "bounds are missummed");
+    BREAKS(s->has_declared && s->state.id != PLIANT_FINISHED && s->declared_slots != desired,
+           "what is declared is not what is wanted [S-WFR-1]");
+    return NULL;
+}
+
+static const char *check_manager(const struct manager *m)
+{
+    bool timed = m->phase == MANAGER_COOLDOWN || m->phase == MANAGER_STABILIZING;
+
+    BREAKS(!timed && deadline_armed(&m->phase_end), "a phase has a timer of another one");
+    BREAKS(m->phase != MANAGER_STABILIZING && m->phase != MANAGER_STABILIZED &&
+               deadline_armed(&m->evaluation),
+           "an evaluation outside of stabilization");
+    BREAKS(m->phase == MANAGER_TRANSITIONING, "a manager that went on, in a state that did not");
+    return NULL;
+}
+
+static const char *check_executing(const struct pliant_sched *s)
+{
+    const struct executing *e = &s->state.executing;
+    const struct drain *d = &e->drain;
+
+    BREAKS(d->pending && s->pool.n_used_leaving == 0, "a drain that concerns no task");
+    BREAKS(!d->pending && s->pool.n_used_leaving > 0, "a used node drains and nobody cares");
+    BREAKS(d->pending && !deadline_armed(&d->move) && !deadline_armed(&d->limit),
+           "a drain that nothing ends");
+    BREAKS(!d->pending && (deadline_armed(&d->move) || deadline_armed(&d->limit)),
+           "a drain's timer without a drain");
+    BREAKS(e->countdown == 0 || e->countdown > s->cfg.max_checkpoint_failures,
+           "a countdown out of bounds");
+    BREAKS(s->graph.n_live == 0, "nothing lives and the job goes on");
+    BREAKS(s->failures.present.items.n > 0, "a failure that nobody decided on");
+    return check_manager(&e->manager);
+}
+
+static const char *check_winding(const struct pliant_sched *s, const struct winding *w)
+{
+    BREAKS((s->graph.n_live == 0) != deadline_armed(&w->down),
+           "tasks are down and it does not go on, or the opposite");
+    BREAKS(s->graph.n_live > 0 && s->cfg.cancellation_timeout_ms > 0 && !deadline_armed(&w->give_up),
+           "a cancel without a bound [S-FLG-4]");
+    for (uint32_t v = 0; v < s->job->n_vertices; v++)
+        for (uint32_t i = 0; i < s->graph.parallelism[v]; i++) {
+            const struct task *task = &s->graph.vertices[v].tasks[i];
+
+            BREAKS(task_live(task) && task->state != PLIANT_TASK_CANCELING,
+                   "a task that nobody told to stop");
+        }
+    return NULL;
+}
+
+static const char *check_state(const struct pliant_sched *s)
+{
+    switch ((enum pliant_state)s->state.id) {
+    case PLIANT_EXECUTING:
+        return check_executing(s);
+    case PLIANT_WAITING_FOR_RESOURCES:
+        BREAKS(s->pool.n_used > 0, "a slot is in use while the job waits");
+        return check_manager(&s->state.waiting.manager);
+    case PLIANT_RESTARTING:
+        return check_winding(s, &s->state.restarting.winding);
+    case PLIANT_FAILING:
+        return check_winding(s, &s->state.failing.winding);
+    case PLIANT_CANCELING:
+        return check_winding(s, &s->state.canceling.winding);
+    case PLIANT_FINISHED:
+        BREAKS(s->timeline.open, "a rescale is open after the end");
+        BREAKS(s->pool.n_used > 0, "a task lives after the end");
+        BREAKS(s->state.finished.status != PLIANT_JOB_SUSPENDED && s->pool.n_held > 0,
+               "slots are held after the end [S-FIN-2]");
+        return NULL;
+    case PLIANT_STOP_WITH_SAVEPOINT:
+        BREAKS(!s->state.stopping.savepoint_done && !s->state.stopping.checkpointing.savepoint.exists,
+               "stopping, and no savepoint is under way");
+        return NULL;
+    case PLIANT_CREATED:
+    case PLIANT_CREATING_EXECUTION_GRAPH:
+    case PLIANT_RETRYING_EXECUTION_GRAPH_CREATION:
+    case PLIANT_STATES:
+        return NULL;
+    }
+    return "a state that does not exist";
+}
+
+/* Nothing that is due may be left behind by a step. */
+static const char *check_time(const struct pliant_sched *s)
+{
+    BREAKS(machine_next_deadline(s) <= s->clock.now_ms, "a timer is due and did not run");
+    BREAKS(s->state.id != PLIANT_CREATED && s->state.id != PLIANT_FINISHED &&
+               !deadline_armed(&s->idle_check),
+           "the idle check has stopped [S-IDL-1]");
+    return NULL;
+}
+
+const char *pliant_check(const struct pliant_sched *s)
+{
+    static const char *(*const CHECKS[])(const struct pliant_sched *) = {
+        check_graph, check_bounds, check_state, check_time};
+    const char *broken = check_pool(&s->pool);
+
+    for (size_t i = 0; !broken && i < sizeof CHECKS / sizeof CHECKS[0]; i++)
+        broken = CHECKS[i](s);
+    return broken;
+}

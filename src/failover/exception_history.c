@@ -1,0 +1,87 @@
+/* exception_history.c - see exception_history.h */
+#include "failover/exception_history.h"
+
+#include <errno.h>
+
+void failures_init(struct failures *f, const struct pliant_alloc *a, uint32_t size)
+{
+    *f = (struct failures){.alloc = a, .size = size};
+}
+
+static void item_free(const struct pliant_alloc *a, struct pliant_failure_item *item)
+{
+    mem_free(a, (void *)(uintptr_t)item->node);
+    mem_free(a, (void *)(uintptr_t)item->cause);
+}
+
+static void entry_clear(const struct pliant_alloc *a, struct failure_entry *entry)
+{
+    for (size_t i = 0; i < entry->items.n; i++)
+        item_free(a, &entry->items.v[i]);
+    vec_free(a, &entry->items);
+    entry->n_more = 0;
+}
+
+void failures_free(struct failures *f)
+{
+    entry_clear(f->alloc, &f->present);
+    for (uint32_t i = 0; i < f->n; i++)
+        entry_clear(f->alloc, &f->ring[(f->first + i) % f->size]);
+    mem_free(f->alloc, f->ring);
+    f->ring = NULL;
+    f->n = 0;
+}
+
+int failures_add(struct failures *f, const struct pliant_failure_item *item)
+{
+    struct pliant_failure_item copy = *item, *place;
+
+    if (f->present.items.n == FAILURES_KEPT) {
+        f->present.n_more++;
+        return 0;
+    }
+    copy.node = mem_text(f->alloc, item->node ? item->node : "", PLIANT_NAME_MAX);
+    copy.cause = mem_text(f->alloc, item->cause ? item->cause : "", PLIANT_CAUSE_MAX);
+    place = copy.node && copy.cause ? vec_push(f->alloc, &f->present.items) : NULL;
+    if (!place) {
+        item_free(f->alloc, &copy);
+        return -ENOMEM;
+    }
+    *place = copy;
+    return 0;
+}
+
+int failures_archive(struct failures *f, const struct pliant_failure **ret)
+{
+    struct failure_entry *place;
+
+    *ret = NULL;
+    if (failures_empty(f))
+        return 0;
+    if (f->size == 0) {
+        entry_clear(f->alloc, &f->present);
+        return 0;
+    }
+    if (!f->ring) {
+        f->ring = mem_zero(f->alloc, f->size, sizeof *f->ring);
+        if (!f->ring)
+            return -ENOMEM;
+    }
+    if (f->n == f->size) {
+        entry_clear(f->alloc, &f->ring[f->first]);
+        f->first = (f->first + 1) % f->size;
+        f->n--;
+    }
+    place = &f->ring[(f->first + f->n++) % f->size];
+    *place = f->present;
+    place->view = (struct pliant_failure){
+        .items = place->items.v, .n = (uint32_t)place->items.n, .n_more = place->n_more};
+    f->present = (struct failure_entry){0};
+    *ret = failures_at(f, 0);
+    return 0;
+}
+
+const struct pliant_failure *failures_at(const struct failures *f, size_t i)
+{
+    return i < f->n ? &f->ring[(f->first + f->n - 1 - i) % f->size].view : NULL;
+}

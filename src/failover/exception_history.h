@@ -1,0 +1,50 @@
+/* exception_history.h - what failed: the present incarnation's failures, and past entries
+ *
+ * Failures of one incarnation are collected in order; when its graph is down they become one
+ * entry: the first is its root, the others are concurrent to it [S-HIST-1]. Entries form a
+ * bounded FIFO [S-HIST-3]; an entry keeps at most FAILURES_KEPT failures and counts the rest.
+ *
+ * Owner   texts are copied; failures_free()
+ * Errors  -ENOMEM, nothing changed
+ */
+#ifndef PLIANT_FAILOVER_EXCEPTION_HISTORY_H
+#define PLIANT_FAILOVER_EXCEPTION_HISTORY_H
+
+#include <pliant/pliant.h>
+
+#include "util/vec.h"
+
+#define FAILURES_KEPT 64u
+
+struct failure_entry {
+    struct VEC(struct pliant_failure_item) items;
+    uint64_t n_more;
+    struct pliant_failure view; /* of the above, for the outside */
+};
+
+struct failures {
+    const struct pliant_alloc *alloc;
+    struct failure_entry present;
+    struct failure_entry *ring; /* [size], made when first needed */
+    uint32_t size, n, first;    /* entries; first = the oldest */
+};
+
+void failures_init(struct failures *f, const struct pliant_alloc *a, uint32_t size);
+void failures_free(struct failures *f);
+
+/* Copies the texts of *item; NULL is "". */
+int failures_add(struct failures *f, const struct pliant_failure_item *item);
+
+static inline bool failures_empty(const struct failures *f)
+{
+    return f->present.items.n == 0;
+}
+
+/* The present failures become an entry; *ret is it, or NULL if there was none, or no history is
+ * kept. Valid until the next call. */
+int failures_archive(struct failures *f, const struct pliant_failure **ret);
+
+/* Entry i, newest first, or NULL. */
+const struct pliant_failure *failures_at(const struct failures *f, size_t i);
+
+#endif

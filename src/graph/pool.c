@@ -1,0 +1,293 @@
+/* pool.c - see pool.h */
+#define uthash_malloc(size) mem_resize(HASH_ALLOC, NULL, 1, (size))
+#define uthash_free(ptr, size) mem_free(HASH_ALLOC, (ptr))
+#define HASH_NONFATAL_OOM 1
+#define HASH_ALLOC (p->alloc)
+#include "graph/pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+void pool_init(struct pool *p, const struct pliant_alloc *a)
+{
+    *p = (struct pool){.alloc = a, .unused_slot = POOL_NONE};
+}
+
+static void node_free(struct pool *p, struct pool_node *node)
+{
+    for (size_t i = 0; i < node->n_labels; i++) {
+        mem_free(p->alloc, (void *)(uintptr_t)node->labels[i].key);
+        mem_free(p->alloc, (void *)(uintptr_t)node->labels[i].value);
+    }
+    mem_free(p->alloc, node->labels);
+    mem_free(p->alloc, node->name);
+    mem_free(p->alloc, node->zone);
+    mem_free(p->alloc, node->domain);
+    mem_free(p->alloc, node);
+}
+
+void pool_bury(struct pool *p)
+{
+    while (p->dead) {
+        struct pool_node *node = p->dead;
+
+        p->dead = node->next_dead;
+        p->nodes.v[node->row] = NULL;
+        p->unused_nodes.v[p->unused_nodes.n++] = node->row;
+        node_free(p, node);
+    }
+}
+
+void pool_free(struct pool *p)
+{
+    pool_bury(p);
+    HASH_CLEAR(hh, p->by_name);
+    for (size_t i = 0; i < p->nodes.n; i++)
+        if (p->nodes.v[i])
+            node_free(p, p->nodes.v[i]);
+    vec_free(p->alloc, &p->nodes);
+    vec_free(p->alloc, &p->unused_nodes);
+    vec_free(p->alloc, &p->slots);
+}
+
+struct pool_node *pool_find(const struct pool *p, const char *name)
+{
+    struct pool_node *node;
+
+    HASH_FIND_STR(p->by_name, name, node);
+    return node;
+}
+
+struct pool_node *pool_node(const struct pool *p, uint32_t row)
+{
+    return row < p->nodes.n ? p->nodes.v[row] : NULL;
+}
+
+/* ---- joining ---------------------------------------------------------------------------- */
+
+static bool copy_labels(struct pool *p, struct pool_node *node, const struct pliant_label *labels,
+                        size_t n)
+{
+    if (n == 0)
+        return true;
+    node->labels = mem_zero(p->alloc, n, sizeof *node->labels);
+    if (!node->labels)
+        return false;
+    node->n_labels = n;
+    for (size_t i = 0; i < n; i++) {
+        node->labels[i].key = mem_text(p->alloc, labels[i].key, PLIANT_NAME_MAX);
+        node->labels[i].value = mem_text(p->alloc, labels[i].value, PLIANT_NAME_MAX);
+        if (!node->labels[i].key || !node->labels[i].value)
+            return false;
+    }
+    return true;
+}
+
+static bool copy_text(struct pool *p, char **ret, const char *text)
+{
+    *ret = text ? mem_text(p->alloc, text, PLIANT_NAME_MAX) : NULL;
+    return *ret || !text;
+}
+
+/* A row for the node, and room for the row in the list of unused ones when it is gone again:
+ * losing a node must not need memory. */
+static bool take_row(struct pool *p, struct pool_node *node)
+{
+    if (p->unused_nodes.n == 0) {
+        if (!vec_push(p->alloc, &p->nodes))
+            return false;
+        node->row = (uint32_t)(p->nodes.n - 1);
+        if (!vec_reserve(p->alloc, &p->unused_nodes, p->nodes.cap)) {
+            p->nodes.n--;
+            return false;
+        }
+    } else {
+        node->row = p->unused_nodes.v[--p->unused_nodes.n];
+    }
+    p->nodes.v[node->row] = node;
+    return true;
+}
+
+static bool slots_reserve(struct pool *p, uint32_t n)
+{
+    size_t want = p->slots.n + n;
+
+    if (want <= p->slots.cap)
+        return true;
+    return vec_reserve(p->alloc, &p->slots,
+                       want < p->slots.cap * 2 ? p->slots.cap * 2 : want < 16 ? 16 : want);
+}
+
+static uint32_t slot_row(struct pool *p)
+{
+    uint32_t row = p->unused_slot;
+
+    if (row == POOL_NONE)
+        return (uint32_t)p->slots.n++;
+    p->unused_slot = p->slots.v[row].next;
+    return row;
+}
+
+static void slot_hold(struct pool *p, struct pool_node *node, struct pool_slot *slot,
+                      int64_t now_ms)
+{
+    slot->held = true;
+    slot->leaving = node->draining;
+    slot->idle_since_ms = now_ms;
+    node->n_slots++;
+    p->n_held++;
+    p->n_offered += !slot->leaving;
+}
+
+static void slot_birth(struct pool *p, struct pool_node *node, int64_t now_ms)
+{
+    uint32_t row = slot_row(p);
+    struct pool_slot *slot = &p->slots.v[row];
+
+    *slot = (struct pool_slot){.node = node->row, .next = POOL_NONE, .index = node->n_rows++,
+                               .born = ++p->births};
+    if (node->last_slot == POOL_NONE)
+        node->first_slot = row;
+    else
+        p->slots.v[node->last_slot].next = row;
+    node->last_slot = row;
+    slot_hold(p, node, slot, now_ms);
+}
+
+int pool_grant(struct pool *p, struct pool_node *node, int64_t now_ms, uint32_t slots)
+{
+    if (!slots_reserve(p, slots))
+        return -ENOMEM;
+    for (uint32_t row = node->first_slot; slots > 0 && node->n_slots < node->n_rows && row != POOL_NONE;
+         row = p->slots.v[row].next)
+        if (!p->slots.v[row].held) {
+            slot_hold(p, node, &p->slots.v[row], now_ms);
+            slots--;
+        }
+    for (; slots > 0; slots--)
+        slot_birth(p, node, now_ms);
+    return 0;
+}
+
+static int node_enroll(struct pool *p, struct pool_node *node)
+{
+    bool failed = false;
+
+#undef uthash_nonfatal_oom
+#define uthash_nonfatal_oom(element) failed = true
+    if (!take_row(p, node))
+        return -ENOMEM;
+    HASH_ADD_KEYPTR(hh, p->by_name, node->name, strlen(node->name), node);
+    if (failed) {
+        p->nodes.v[node->row] = NULL;
+        p->unused_nodes.v[p->unused_nodes.n++] = node->row;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+int pool_join(struct pool *p, int64_t now_ms, uint64_t incarnation, const char *name,
+              const char *zone, const char *domain, const struct pliant_label *labels,
+              size_t n_labels, uint32_t slots, struct pool_node **ret)
+{
+    struct pool_node *node = mem_zero(p->alloc, 1, sizeof *node);
+
+    if (!node)
+        return -ENOMEM;
+    node->incarnation = incarnation;
+    node->first_slot = node->last_slot = POOL_NONE;
+    node->drain_end_at_ms = PLIANT_NEVER;
+    if (!slots_reserve(p, slots) || !copy_text(p, &node->name, name) ||
+        !copy_text(p, &node->zone, zone) || !copy_text(p, &node->domain, domain) ||
+        !copy_labels(p, node, labels, n_labels) || node_enroll(p, node) < 0) {
+        node_free(p, node);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < slots; i++)
+        slot_birth(p, node, now_ms);
+    p->n_nodes++;
+    *ret = node;
+    return 0;
+}
+
+/* ---- leaving ---------------------------------------------------------------------------- */
+
+void pool_drain(struct pool *p, struct pool_node *node, bool draining)
+{
+    if (node->draining == draining)
+        return;
+    node->draining = draining;
+    p->n_draining += draining ? 1u : UINT32_MAX;
+    for (uint32_t row = node->first_slot; row != POOL_NONE; row = p->slots.v[row].next) {
+        struct pool_slot *slot = &p->slots.v[row];
+
+        slot->leaving = draining;
+        if (!slot->held)
+            continue;
+        p->n_offered += draining ? UINT32_MAX : 1u;
+        if (slot->live > 0)
+            p->n_used_leaving += draining ? 1u : UINT32_MAX;
+    }
+}
+
+void pool_lose(struct pool *p, struct pool_node *node)
+{
+    assert(node->n_used == 0);
+    p->n_draining -= node->draining;
+    for (uint32_t row = node->first_slot; row != POOL_NONE;) {
+        struct pool_slot *slot = &p->slots.v[row];
+        uint32_t next = slot->next;
+
+        p->n_held -= slot->held;
+        p->n_offered -= slot->held && !slot->leaving;
+        *slot = (struct pool_slot){.node = POOL_NONE, .next = p->unused_slot};
+        p->unused_slot = row;
+        row = next;
+    }
+    node->first_slot = node->last_slot = POOL_NONE;
+    HASH_DELETE(hh, p->by_name, node);
+    p->n_nodes--;
+    node->next_dead = p->dead;
+    p->dead = node;
+}
+
+void pool_release(struct pool *p, uint32_t row)
+{
+    struct pool_slot *slot = &p->slots.v[row];
+
+    assert(slot->held && slot->live == 0);
+    slot->held = false;
+    p->nodes.v[slot->node]->n_slots--;
+    p->n_held--;
+    p->n_offered -= !slot->leaving;
+}
+
+/* ---- use -------------------------------------------------------------------------------- */
+
+void pool_occupy(struct pool *p, uint32_t row, uint32_t group, uint32_t subtask)
+{
+    struct pool_slot *slot = &p->slots.v[row];
+
+    assert(slot->held && (slot->live == 0 || (slot->group == group && slot->subtask == subtask)));
+    if (slot->live++ > 0)
+        return;
+    slot->group = group;
+    slot->subtask = subtask;
+    p->nodes.v[slot->node]->n_used++;
+    p->n_used++;
+    p->n_used_leaving += slot->leaving;
+}
+
+void pool_vacate(struct pool *p, uint32_t row, int64_t now_ms)
+{
+    struct pool_slot *slot = &p->slots.v[row];
+
+    assert(slot->live > 0);
+    if (--slot->live > 0)
+        return;
+    slot->idle_since_ms = now_ms;
+    p->nodes.v[slot->node]->n_used--;
+    p->n_used--;
+    p->n_used_leaving -= slot->leaving;
+}

@@ -1,0 +1,100 @@
+/* pool.h - the nodes that are there, and the slots they offer to the job
+ *
+ * A node is one life (incarnation) of a named machine. Rows of nodes and slots that are gone are
+ * used again; a slot row remembers when it was born, so that a plan or a history that names the
+ * row's earlier life finds out.
+ *
+ *   held      the job has it (not given back for being idle)
+ *   leaving   its node drains: it gets no new work and counts for nothing [S-DRN-1]
+ *   offered   held and not leaving: "all slots" of the rules
+ *   free      offered and without a live task
+ *
+ * Shapes  nodes[], slots[] by row; ids of the outside are row + 1
+ * Owner   pool_free(). A lost node keeps its name until pool_bury(), which the next step calls.
+ * Errors  -ENOMEM, nothing changed
+ */
+#ifndef PLIANT_GRAPH_POOL_H
+#define PLIANT_GRAPH_POOL_H
+
+#include <pliant/pliant.h>
+#include <uthash.h>
+
+#include "util/vec.h"
+
+#define POOL_NONE UINT32_MAX
+
+struct pool_node {
+    char *name, *zone, *domain; /* zone, domain may be NULL */
+    struct pliant_label *labels;
+    size_t n_labels;
+    uint64_t incarnation;
+    uint32_t row;
+    uint32_t first_slot, last_slot; /* rows; POOL_NONE: it has none */
+    uint32_t n_slots;               /* held */
+    uint32_t n_rows;                /* held or given back */
+    uint32_t n_used;                /* with a live task */
+    bool draining;
+    enum pliant_drain_reason drain_reason;
+    int64_t drain_notice_at_ms, drain_end_at_ms;
+    struct pool_node *next_dead;
+    UT_hash_handle hh;
+};
+
+struct pool_slot {
+    uint32_t node;  /* row; POOL_NONE: the row is unused */
+    uint32_t next;  /* row of the node's next slot, or of the next unused row */
+    uint32_t index; /* within the node */
+    uint32_t live;  /* live tasks in it */
+    uint32_t group, subtask; /* which unit of the graph, while live > 0 */
+    bool held, leaving;
+    uint64_t born;
+    int64_t idle_since_ms;
+};
+
+struct pool {
+    const struct pliant_alloc *alloc;
+    struct VEC(struct pool_node *) nodes; /* NULL: an unused row */
+    struct VEC(uint32_t) unused_nodes;
+    struct VEC(struct pool_slot) slots;
+    uint32_t unused_slot; /* first of a list, or POOL_NONE */
+    uint64_t births;      /* serial of the last slot born */
+    struct pool_node *by_name;
+    struct pool_node *dead;
+    uint32_t n_nodes, n_draining;
+    uint32_t n_held, n_offered, n_used, n_used_leaving;
+};
+
+void pool_init(struct pool *p, const struct pliant_alloc *a);
+void pool_free(struct pool *p);
+void pool_bury(struct pool *p);
+
+struct pool_node *pool_find(const struct pool *p, const char *name);
+struct pool_node *pool_node(const struct pool *p, uint32_t row);
+
+/* A node that is not there yet joins, with its slots. */
+int pool_join(struct pool *p, int64_t now_ms, uint64_t incarnation, const char *name,
+              const char *zone, const char *domain, const struct pliant_label *labels,
+              size_t n_labels, uint32_t slots, struct pool_node **ret);
+/* More slots of a node: first those that were given back, then new ones. */
+int pool_grant(struct pool *p, struct pool_node *node, int64_t now_ms, uint32_t slots);
+/* Gone. None of its slots may have a live task any more. */
+void pool_lose(struct pool *p, struct pool_node *node);
+void pool_drain(struct pool *p, struct pool_node *node, bool draining);
+
+/* One task more, one task less in a slot. */
+void pool_occupy(struct pool *p, uint32_t slot, uint32_t group, uint32_t subtask);
+void pool_vacate(struct pool *p, uint32_t slot, int64_t now_ms);
+/* The job gives a free slot back. */
+void pool_release(struct pool *p, uint32_t slot);
+
+static inline bool pool_slot_free(const struct pool_slot *slot)
+{
+    return slot->held && !slot->leaving && slot->live == 0;
+}
+
+static inline uint32_t pool_n_free(const struct pool *p)
+{
+    return p->n_offered - (p->n_used - p->n_used_leaving);
+}
+
+#endif

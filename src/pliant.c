@@ -1,0 +1,410 @@
+/* pliant.c - the public functions: making, stepping, looking at a scheduler */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "allocator/requirements.h"
+#include "states/sched.h"
+
+/* ---- making ----------------------------------------------------------------------------- */
+
+static bool tables_init(struct pliant_sched *s)
+{
+    const struct pliant_job *job = s->job;
+    const struct pliant_alloc *a = s->alloc;
+
+    s->max_parallelism = mem_zero(a, job->n_vertices, sizeof *s->max_parallelism);
+    s->target = mem_zero(a, job->n_vertices, sizeof *s->target);
+    s->scratch = mem_zero(a, job->n_vertices, sizeof *s->scratch);
+    s->plan.parallelism = mem_zero(a, job->n_vertices, sizeof *s->plan.parallelism);
+    s->plan.group_slots = mem_zero(a, job->n_groups, sizeof *s->plan.group_slots);
+    s->previous.parallelism = mem_zero(a, job->n_vertices, sizeof *s->previous.parallelism);
+    s->previous.first = mem_zero(a, job->n_vertices, sizeof *s->previous.first);
+    return s->max_parallelism && s->target && s->scratch && s->plan.parallelism &&
+           s->plan.group_slots && s->previous.parallelism && s->previous.first;
+}
+
+static uint32_t history_size(int64_t wanted)
+{
+    return wanted <= 0 ? 0 : wanted > UINT16_MAX ? UINT16_MAX : (uint32_t)wanted;
+}
+
+static bool modules_init(struct pliant_sched *s)
+{
+    const struct pliant_job *job = s->job;
+    const struct pliant_alloc *a = s->alloc;
+
+    return bounds_init(&s->bounds, job->n_vertices, job->n_groups, job->group_of, a) == 0 &&
+           execution_init(&s->graph, job, a) == 0 &&
+           restart_strategy_init(&s->failover.strategy, &s->cfg.restart, a) == 0 &&
+           restart_strategy_init(&s->creation_retry, &s->cfg.creation_retry, a) == 0 &&
+           timeline_init(&s->timeline, job->n_vertices, job->n_groups,
+                         history_size(s->cfg.rescale_history_size), a) == 0 &&
+           tables_init(s);
+}
+
+/* The state of a scheduler that has seen nothing. */
+static void begin(struct pliant_sched *s)
+{
+    s->clock.now_ms = INT64_MIN;
+    s->prng.state = (uint64_t)s->cfg.seed;
+    s->state.id = PLIANT_CREATED;
+    s->idle_check = DEADLINE_NONE;
+    s->failover.drain_max_moves = s->cfg.drain_max_restarts;
+    s->policy.kind = s->cfg.rescale_policy;
+    for (uint32_t v = 0; v < s->job->n_vertices; v++)
+        s->max_parallelism[v] = s->job->vertices[v].max_parallelism;
+    requirements_initial(&s->bounds, s->job, s->cfg.mode == PLIANT_MODE_REACTIVE); /* [S-PAR-3] */
+}
+
+int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *job,
+                     struct pliant_sched **ret, struct pliant_error *err)
+{
+    struct pliant_config resolved = *cfg;
+    struct pliant_sched *s;
+
+    if (pliant_config_resolve(&resolved, err) < 0 || pliant_job_check(job, &resolved, err) < 0)
+        return -EINVAL;
+    s = mem_zero(cfg->alloc, 1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->cfg = resolved;
+    s->alloc = cfg->alloc;
+    s->job = job;
+    pool_init(&s->pool, s->alloc);
+    failures_init(&s->failures, s->alloc, history_size(s->cfg.exception_history_size));
+    if (!modules_init(s)) {
+        pliant_sched_destroy(&s);
+        return -ENOMEM;
+    }
+    begin(s);
+    *ret = s;
+    return 0;
+}
+
+void pliant_sched_destroy(struct pliant_sched **ps)
+{
+    struct pliant_sched *s = *ps;
+
+    if (!s)
+        return;
+    outbox_free(s);
+    pool_free(&s->pool);
+    if (s->graph.job)
+        execution_free(&s->graph);
+    bounds_free(&s->bounds, s->alloc);
+    restart_strategy_free(&s->failover.strategy, s->alloc);
+    restart_strategy_free(&s->creation_retry, s->alloc);
+    failures_free(&s->failures);
+    timeline_free(&s->timeline);
+    mem_free(s->alloc, s->max_parallelism);
+    mem_free(s->alloc, s->target);
+    mem_free(s->alloc, s->scratch);
+    mem_free(s->alloc, s->plan.parallelism);
+    mem_free(s->alloc, s->plan.group_slots);
+    vec_free(s->alloc, &s->plan.unit_slots);
+    mem_free(s->alloc, s->previous.parallelism);
+    mem_free(s->alloc, s->previous.first);
+    vec_free(s->alloc, &s->previous.entries);
+    mem_free(s->alloc, s);
+    *ps = NULL;
+}
+
+/* ---- malformed events ------------------------------------------------------------------- */
+
+static bool name_fine(const char *name)
+{
+    return name && *name && memchr(name, '\0', PLIANT_NAME_MAX + 1);
+}
+
+static bool optional_name_fine(const char *name)
+{
+    return !name || memchr(name, '\0', PLIANT_NAME_MAX + 1);
+}
+
+static bool slots_fine(const struct pliant_sched *s, uint32_t slots)
+{
+    return slots <= PLIANT_MAX_SLOTS && s->pool.slots.n + slots <= PLIANT_MAX_SLOTS;
+}
+
+static bool node_up_fine(const struct pliant_sched *s, const struct pliant_event *ev)
+{
+    if (!name_fine(ev->node_up.name) || !optional_name_fine(ev->node_up.zone) ||
+        !optional_name_fine(ev->node_up.domain) || !slots_fine(s, ev->node_up.slots) ||
+        s->pool.n_nodes >= PLIANT_MAX_NODES || (ev->node_up.n_labels > 0 && !ev->node_up.labels))
+        return false;
+    for (size_t i = 0; i < ev->node_up.n_labels; i++)
+        if (!name_fine(ev->node_up.labels[i].key) ||
+            !optional_name_fine(ev->node_up.labels[i].value) || !ev->node_up.labels[i].value)
+            return false;
+    return true;
+}
+
+static bool requirements_fine(const struct pliant_event *ev)
+{
+    if (ev->requirements.n > 0 && !ev->requirements.v)
+        return false;
+    for (size_t i = 0; i < ev->requirements.n; i++)
+        if (!ev->requirements.v[i].vertex)
+            return false;
+    return true;
+}
+
+static bool event_fine(const struct pliant_sched *s, const struct pliant_event *ev)
+{
+    switch (ev->kind) {
+    case PLIANT_EV_NODE_UP:
+        return node_up_fine(s, ev);
+    case PLIANT_EV_NODE_DRAINING:
+        return name_fine(ev->draining.name) && (unsigned)ev->draining.reason <= PLIANT_DRAIN_IDLE;
+    case PLIANT_EV_NODE_DRAIN_WITHDRAWN:
+    case PLIANT_EV_NODE_LOST:
+        return name_fine(ev->node.name);
+    case PLIANT_EV_SLOTS_GRANTED:
+        return name_fine(ev->granted.name) && slots_fine(s, ev->granted.slots);
+    case PLIANT_EV_CHECKPOINT_COMPLETED:
+    case PLIANT_EV_SAVEPOINT_COMPLETED:
+        return ev->checkpoint.n_sizes == 0 || ev->checkpoint.sizes;
+    case PLIANT_EV_REQUIREMENTS:
+        return requirements_fine(ev);
+    case PLIANT_EV_TICK:
+    case PLIANT_EV_START:
+    case PLIANT_EV_SLOTS_RESERVED:
+    case PLIANT_EV_SLOTS_REFUSED:
+    case PLIANT_EV_CREATION_FAILED:
+    case PLIANT_EV_TASK_INITIALIZING:
+    case PLIANT_EV_TASK_RUNNING:
+    case PLIANT_EV_TASK_END_OF_DATA:
+    case PLIANT_EV_TASK_FINISHED:
+    case PLIANT_EV_TASK_CANCELED:
+    case PLIANT_EV_TASK_FAILED:
+    case PLIANT_EV_GLOBAL_FAILURE:
+    case PLIANT_EV_CHECKPOINT_FAILED:
+    case PLIANT_EV_SAVEPOINT_FAILED:
+    case PLIANT_EV_CHECKPOINT_REQUESTED:
+    case PLIANT_EV_SAVEPOINT_REQUESTED:
+    case PLIANT_EV_STOP:
+    case PLIANT_EV_CANCEL:
+    case PLIANT_EV_SUSPEND:
+        return true;
+    case PLIANT_EVENTS:
+        return false;
+    }
+    return false;
+}
+
+/* ---- stepping --------------------------------------------------------------------------- */
+
+int pliant_step(struct pliant_sched *s, int64_t now_ms, const struct pliant_event *ev,
+                struct pliant_actions *acts)
+{
+    int error;
+
+    *acts = (struct pliant_actions){0};
+    if (!s->no_memory && (now_ms < s->clock.now_ms || now_ms == PLIANT_NEVER || now_ms < 0 ||
+                          !event_fine(s, ev)))
+        return -EINVAL;
+    error = machine_step(s, now_ms, ev);
+    if (error < 0)
+        return error;
+    *acts = (struct pliant_actions){.v = s->actions.v, .n = s->actions.n};
+    return 0;
+}
+
+int64_t pliant_next_deadline(const struct pliant_sched *s)
+{
+    return machine_next_deadline(s);
+}
+
+/* ---- looking at it ---------------------------------------------------------------------- */
+
+enum pliant_state pliant_state(const struct pliant_sched *s)
+{
+    return s->state.id;
+}
+
+enum pliant_job_status pliant_job_status(const struct pliant_sched *s)
+{
+    if (s->state.id == PLIANT_FINISHED)
+        return s->state.finished.status;
+    return state_ops(s->state.id)->status; /* its own, never the graph's [S-GEN-13] */
+}
+
+uint32_t pliant_parallelism(const struct pliant_sched *s, pliant_vertex_id vertex)
+{
+    assert(vertex.v >= 1 && vertex.v <= s->job->n_vertices);
+    return s->graph.parallelism[vertex.v - 1];
+}
+
+void pliant_vertex_bounds(const struct pliant_sched *s, pliant_vertex_id vertex, uint32_t *ret_min,
+                          uint32_t *ret_max)
+{
+    assert(vertex.v >= 1 && vertex.v <= s->job->n_vertices);
+    *ret_min = s->bounds.vertices[vertex.v - 1].min;
+    *ret_max = s->bounds.vertices[vertex.v - 1].want;
+}
+
+bool pliant_task_info(const struct pliant_sched *s, pliant_vertex_id vertex, uint32_t subtask,
+                      struct pliant_task_info *ret)
+{
+    const struct task *task;
+
+    if (vertex.v == 0 || vertex.v > s->job->n_vertices ||
+        subtask >= s->graph.parallelism[vertex.v - 1])
+        return false;
+    task = &s->graph.vertices[vertex.v - 1].tasks[subtask];
+    *ret = (struct pliant_task_info){.attempt = task->attempt, .state = task->state};
+    if (task_live(task))
+        ret->slot.v = task->slot + 1;
+    return true;
+}
+
+void pliant_counts(const struct pliant_sched *s, struct pliant_counts *ret)
+{
+    *ret = (struct pliant_counts){
+        .nodes = s->pool.n_nodes,
+        .draining_nodes = s->pool.n_draining,
+        .slots = s->pool.n_held,
+        .slots_offered = s->pool.n_offered,
+        .slots_used = s->pool.n_used,
+        .desired = (uint32_t)s->bounds.desired,
+        .minimal = (uint32_t)s->bounds.minimal,
+        .tasks = s->graph.n_tasks,
+        .tasks_live = s->graph.exists ? s->graph.n_live : 0,
+        .tasks_running = s->graph.n_running,
+        .restarts = s->restarts,
+        .rescales = s->rescales,
+        .creation_retries = s->creation_retries,
+        .drain_moves = s->failover.drain_moves,
+        .events_ignored = s->events_ignored,
+        .checkpoint = s->checkpoints.completed_id,
+        .checkpoint_at_ms = s->checkpoints.completed_at_ms,
+    };
+}
+
+static struct pliant_next next_of_manager(const struct manager *m, enum pliant_reason decision)
+{
+    const struct deadline *first =
+        deadline_before(&m->phase_end, &m->evaluation) ? &m->phase_end : &m->evaluation;
+
+    return (struct pliant_next){
+        .decision = decision, .at_ms = first->at_ms, .phase = manager_phase_name(m->phase)};
+}
+
+static struct pliant_next next_of_waiting(const struct waiting *w)
+{
+    struct pliant_next next = next_of_manager(&w->manager, PLIANT_REASON_SUFFICIENT_RESOURCES);
+
+    if (w->timeout.at_ms < next.at_ms) {
+        next.decision = PLIANT_REASON_RESOURCE_TIMEOUT;
+        next.at_ms = w->timeout.at_ms;
+    }
+    return next;
+}
+
+static struct pliant_next next_of_executing(const struct executing *e)
+{
+    struct pliant_next next = next_of_manager(&e->manager, PLIANT_REASON_RESCALE);
+
+    if (e->drain.pending) {
+        next.decision = PLIANT_REASON_DRAIN;
+        next.at_ms = e->drain.last_checkpoint ? e->drain.limit.at_ms : e->drain.move.at_ms;
+    }
+    return next;
+}
+
+static struct pliant_next next_of_winding(const struct winding *w, enum pliant_reason decision)
+{
+    return (struct pliant_next){.decision = decision,
+                                .at_ms = deadline_armed(&w->down) ? w->down.at_ms
+                                                                  : w->give_up.at_ms,
+                                .phase = ""};
+}
+
+void pliant_next(const struct pliant_sched *s, struct pliant_next *ret)
+{
+    *ret = (struct pliant_next){.at_ms = PLIANT_NEVER, .phase = ""};
+    switch ((enum pliant_state)s->state.id) {
+    case PLIANT_WAITING_FOR_RESOURCES:
+        *ret = next_of_waiting(&s->state.waiting);
+        return;
+    case PLIANT_RETRYING_EXECUTION_GRAPH_CREATION:
+        ret->decision = PLIANT_REASON_BACKOFF_OVER;
+        ret->at_ms = s->state.retrying.backoff.at_ms;
+        return;
+    case PLIANT_EXECUTING:
+        *ret = next_of_executing(&s->state.executing);
+        return;
+    case PLIANT_RESTARTING:
+        *ret = next_of_winding(&s->state.restarting.winding, PLIANT_REASON_BACKOFF_OVER);
+        return;
+    case PLIANT_FAILING:
+        *ret = next_of_winding(&s->state.failing.winding, s->state.why.reason);
+        return;
+    case PLIANT_CANCELING:
+        *ret = next_of_winding(&s->state.canceling.winding, PLIANT_REASON_ALL_CANCELED);
+        return;
+    case PLIANT_CREATING_EXECUTION_GRAPH:
+        ret->decision = PLIANT_REASON_PLAN_READY;
+        return;
+    case PLIANT_STOP_WITH_SAVEPOINT:
+        ret->decision = PLIANT_REASON_SAVEPOINT_DONE;
+        return;
+    case PLIANT_CREATED:
+    case PLIANT_FINISHED:
+    case PLIANT_STATES:
+        return;
+    }
+}
+
+const char *pliant_node_name(const struct pliant_sched *s, pliant_node_id node)
+{
+    const struct pool_node *found = node.v > 0 ? pool_node(&s->pool, node.v - 1) : NULL;
+
+    return found ? found->name : "";
+}
+
+static const struct pool_slot *slot_of(const struct pliant_sched *s, pliant_slot_id slot)
+{
+    if (slot.v == 0 || slot.v > s->pool.slots.n || s->pool.slots.v[slot.v - 1].node == POOL_NONE)
+        return NULL;
+    return &s->pool.slots.v[slot.v - 1];
+}
+
+pliant_node_id pliant_slot_node(const struct pliant_sched *s, pliant_slot_id slot)
+{
+    const struct pool_slot *found = slot_of(s, slot);
+
+    return (pliant_node_id){found ? found->node + 1 : 0};
+}
+
+uint32_t pliant_slot_index(const struct pliant_sched *s, pliant_slot_id slot)
+{
+    const struct pool_slot *found = slot_of(s, slot);
+
+    return found ? found->index : 0;
+}
+
+const struct pliant_rescale *pliant_rescale_at(const struct pliant_sched *s, size_t i)
+{
+    return timeline_at(&s->timeline, i);
+}
+
+const struct pliant_rescale *pliant_rescale_last(const struct pliant_sched *s,
+                                                 enum pliant_rescale_terminal kind)
+{
+    const struct rescale_record *last =
+        (unsigned)kind < PLIANT_TERMINALS ? s->timeline.last[kind] : NULL;
+
+    return last ? &last->view : NULL;
+}
+
+void pliant_rescale_summary(const struct pliant_sched *s, struct pliant_rescale_summary *ret)
+{
+    timeline_summary(&s->timeline, ret);
+}
+
+const struct pliant_failure *pliant_failure_at(const struct pliant_sched *s, size_t i)
+{
+    return failures_at(&s->failures, i);
+}

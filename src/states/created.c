@@ -1,0 +1,27 @@
+/* created.c - Created: the job is known, nothing has been asked for
+ *
+ * Left for
+ *   WaitingForResources  when scheduling starts           [S-CRE-3]
+ *   Finished             on a cancel or a global failure  [S-GEN-9]
+ */
+#include "states/sched.h"
+
+static struct state on_start(struct pliant_sched *s)
+{
+    deadline_arm(&s->idle_check, &s->clock,
+                 instant_after(s->clock.now_ms, s->cfg.slot_idle_timeout_ms));
+    record_open(s, true, PLIANT_TRIGGER_INITIAL_SCHEDULE); /* [S-CRE-4] */
+    return waiting(s, false, WHY(PLIANT_REASON_STARTED));
+}
+
+static struct state on_cancel(struct pliant_sched *s)
+{
+    return finished(s, PLIANT_JOB_CANCELED, WHY(PLIANT_REASON_CANCEL_REQUESTED));
+}
+
+const struct state_ops created_ops = {
+    .status = PLIANT_JOB_INITIALIZING,
+    .on_start = on_start,
+    .on_cancel = on_cancel,
+    .on_failure = failure_without_graph,
+};

@@ -1,0 +1,211 @@
+/* drains.c - see drains.h */
+#include "states/drains.h"
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* How long before the end the move begins at the latest. */
+static int64_t lead_ms(const struct pliant_sched *s)
+{
+    int64_t last = s->checkpoints.completed_id ? s->checkpoints.duration_ms + DRAIN_MARGIN_MS : 0;
+
+    return later(s->cfg.drain_lead_ms, last);
+}
+
+static void clear(struct drain *d)
+{
+    *d = (struct drain){.move = DEADLINE_NONE, .limit = DEADLINE_NONE};
+}
+
+static void notify(struct pliant_sched *s, const struct pool_node *node)
+{
+    struct pliant_action *act = emit(s, PLIANT_ACT_NOTIFY);
+
+    act->flag[0] = (uint8_t)node->drain_reason;
+    act->notify.node = node_id(node);
+    act->notify.deadline_at_ms = node->drain_end_at_ms;
+}
+
+/* One that is pending was triggered at this very instant, or it does not do [S-DRN-4]. */
+static void ask_for_checkpoint(struct pliant_sched *s)
+{
+    struct drain *d = &s->state.executing.drain;
+    struct checkpointing *c = &s->state.executing.checkpointing;
+
+    if (!checkpointing_on(s))
+        return;
+    if (c->checkpoint.exists && c->checkpoint.triggered_at_ms >= d->notice_at_ms)
+        return;
+    d->wants_checkpoint = !checkpoint_trigger(s, c, PLIANT_CHECKPOINT_DRAIN);
+}
+
+/* The earliest end of several; a later notice never moves it later [S-DRN-3]. */
+static void pend(struct pliant_sched *s, int64_t end_at_ms)
+{
+    struct drain *d = &s->state.executing.drain;
+
+    if (!d->pending)
+        *d = (struct drain){.pending = true,
+                            .end_at_ms = end_at_ms,
+                            .move = DEADLINE_NONE,
+                            .limit = DEADLINE_NONE};
+    if (end_at_ms < d->end_at_ms)
+        d->end_at_ms = end_at_ms;
+    d->notice_at_ms = s->clock.now_ms;
+    d->covered = false;
+    if (!d->last_checkpoint)
+        deadline_arm(&d->move, &s->clock, d->end_at_ms - lead_ms(s));
+    ask_for_checkpoint(s);
+}
+
+/* ---- the move --------------------------------------------------------------------------- */
+
+/* With a target where something sufficient is left, else to wait [S-DRN-5, S-DRN-6]. */
+static struct state move(struct pliant_sched *s, pliant_node_id node)
+{
+    struct failure moved = {.class = {.recoverable = true, .drain = true},
+                            .why = {.reason = PLIANT_REASON_DRAIN,
+                                    .node = node,
+                                    .since_at_ms = s->state.executing.drain.notice_at_ms}};
+    struct state next = failure_decide(s, &moved);
+
+    if (next.id != PLIANT_RESTARTING || !achievable(s, s->pool.n_offered))
+        return next;
+    for (uint32_t v = 0; v < s->job->n_vertices; v++)
+        s->target[v] = s->scratch[v];
+    next.restarting.has_target = true;
+    next.why.detail = s->state.executing.drain.covered ? (int64_t)s->checkpoints.completed_id : 0;
+    return next;
+}
+
+/* The node whose end comes first, of those that the job still uses. */
+static const struct pool_node *first_to_go(const struct pliant_sched *s)
+{
+    const struct pool_node *first = NULL;
+
+    for (size_t row = 0; s->pool.n_used_leaving > 0 && row < s->pool.nodes.n; row++) {
+        const struct pool_node *node = s->pool.nodes.v[row];
+
+        if (node && node->draining && node->n_used > 0 &&
+            (!first || node->drain_end_at_ms < first->drain_end_at_ms))
+            first = node;
+    }
+    return first;
+}
+
+static bool fits(const struct pliant_sched *s)
+{
+    return s->graph.n_units <= s->pool.n_offered;
+}
+
+struct state drain_consider(struct pliant_sched *s)
+{
+    struct drain *d = &s->state.executing.drain;
+
+    if (!d->pending)
+        return STAY;
+    if (s->pool.n_used_leaving == 0)
+        return drain_over(s);
+    if (d->wants_checkpoint)
+        ask_for_checkpoint(s);
+    if (!fits(s) || (checkpointing_on(s) && !d->covered))
+        return STAY;
+    return move(s, node_id(first_to_go(s)));
+}
+
+/* ---- what happens to it ----------------------------------------------------------------- */
+
+struct state drain_began(struct pliant_sched *s, struct pool_node *node)
+{
+    if (node->n_used == 0)
+        return STAY; /* [S-DRN-2] */
+    notify(s, node);
+    pend(s, node->drain_end_at_ms);
+    return drain_consider(s);
+}
+
+/* Drains that came while the savepoint was decided [S-DRN-11]. */
+void drain_enter(struct pliant_sched *s)
+{
+    const struct pool_node *first = first_to_go(s);
+
+    clear(&s->state.executing.drain);
+    if (first)
+        pend(s, first->drain_end_at_ms);
+}
+
+/* Nothing of the job's leaves any more: what was noted meanwhile is judged afresh. */
+struct state drain_over(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+    const struct pool_node *first = first_to_go(s);
+
+    if (!e->drain.pending)
+        return STAY;
+    if (!first) {
+        clear(&e->drain);
+        deadline_arm(&e->again, &s->clock, s->clock.now_ms);
+        return STAY;
+    }
+    e->drain.end_at_ms = first->drain_end_at_ms;
+    if (!e->drain.last_checkpoint)
+        deadline_arm(&e->drain.move, &s->clock, first->drain_end_at_ms - lead_ms(s));
+    return drain_consider(s);
+}
+
+struct state drain_checkpoint_done(struct pliant_sched *s)
+{
+    struct drain *d = &s->state.executing.drain;
+
+    if (!d->pending)
+        return STAY;
+    if (s->checkpoints.triggered_at_ms >= d->notice_at_ms)
+        d->covered = true;
+    if (d->last_checkpoint)
+        return move(s, node_id(first_to_go(s)));
+    return drain_consider(s);
+}
+
+struct state drain_checkpoint_failed(struct pliant_sched *s)
+{
+    struct drain *d = &s->state.executing.drain;
+
+    if (!d->pending)
+        return STAY;
+    if (d->last_checkpoint)
+        return move(s, node_id(first_to_go(s)));
+    d->wants_checkpoint = !d->covered;
+    return drain_consider(s);
+}
+
+/* The end is near. One more checkpoint if the last is older than the lead, and no later than just
+ * before the end [S-DRN-5]. */
+static bool waits_for_last_checkpoint(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+    struct checkpointing *c = &e->checkpointing;
+    int64_t fresh_from = s->clock.now_ms - lead_ms(s);
+    int64_t limit = e->drain.end_at_ms - DRAIN_MARGIN_MS;
+
+    if (!checkpointing_on(s) || limit <= s->clock.now_ms ||
+        (s->checkpoints.completed_id && s->checkpoints.triggered_at_ms >= fresh_from))
+        return false;
+    if (!(c->checkpoint.exists && c->checkpoint.triggered_at_ms >= fresh_from) &&
+        !checkpoint_trigger(s, c, PLIANT_CHECKPOINT_DRAIN))
+        return false;
+    e->drain.last_checkpoint = true;
+    deadline_arm(&e->drain.limit, &s->clock, limit);
+    return true;
+}
+
+struct state drain_due(struct pliant_sched *s, struct deadline *due)
+{
+    struct drain *d = &s->state.executing.drain;
+
+    deadline_clear(due);
+    if (due == &d->move && waits_for_last_checkpoint(s))
+        return STAY;
+    return move(s, node_id(first_to_go(s)));
+}

@@ -1,0 +1,27 @@
+/* drains.h - moving the job off nodes that will go: a phase within Executing
+ *
+ * From the notice on a draining node's slots are out of the pool; its tasks go on. A checkpoint
+ * is asked for at once, and the job is moved when it is done and the present parallelism fits on
+ * the other slots; else as late as is safe.
+ *
+ * Units   ms
+ * Source  S-DRN-1..11
+ */
+#ifndef PLIANT_STATES_DRAINS_H
+#define PLIANT_STATES_DRAINS_H
+
+#include "states/sched.h"
+
+#define DRAIN_DEFAULT_MS 120000 /* a notice without a deadline [S-DRN-3] */
+#define DRAIN_MARGIN_MS 1000    /* between the last checkpoint and the end [S-DRN-5] */
+
+void drain_enter(struct pliant_sched *s); /* Executing was entered */
+struct state drain_began(struct pliant_sched *s, struct pool_node *node);
+struct state drain_over(struct pliant_sched *s); /* a node's: withdrawn, or it is gone */
+struct state drain_checkpoint_done(struct pliant_sched *s);
+struct state drain_checkpoint_failed(struct pliant_sched *s);
+struct state drain_due(struct pliant_sched *s, struct deadline *due);
+/* Slots or tasks changed: can the job move now? */
+struct state drain_consider(struct pliant_sched *s);
+
+#endif

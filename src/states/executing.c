@@ -1,0 +1,389 @@
+/* executing.c - Executing: the job runs; is a change of the cluster worth a restart?
+ *
+ * Left for
+ *   Restarting         when the transition manager and the rescale policy say so  [S-EXE-11]; when
+ *                      a drain moves the job (drains.c); after a failure that may restart  [S-FAIL-1]
+ *   Failing            after a failure that may not
+ *   Canceling          on a cancel
+ *   StopWithSavepoint  on a wish that can be carried out  [S-EXE-17]
+ *   Finished           when every task is over  [S-EXE-16]
+ */
+#include <assert.h>
+
+#include "states/drains.h"
+#include "states/sched.h"
+
+/* ---- is it time for a rescale? ---------------------------------------------------------- */
+
+/* Slots in use count; without another parallelism to be had there is nothing to do
+ * [S-EXE-4, S-EXE-5]. */
+static struct outlook outlook(struct pliant_sched *s)
+{
+    bool differs = achievable_differs(s);
+
+    return (struct outlook){.sufficient = differs,
+                            .desired = differs && s->pool.n_offered >= s->bounds.desired};
+}
+
+static struct state rescale(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+    struct why why = {.reason = PLIANT_REASON_RESCALE,
+                      .since_at_ms = e->manager.first_change_at_ms,
+                      .detail = (int64_t)e->trigger_checkpoint};
+    bool possible = achievable(s, s->pool.n_offered);
+
+    assert(possible); /* what was sufficient a moment ago [S-EXE-12] */
+    (void)possible;
+    for (uint32_t v = 0; v < s->job->n_vertices; v++)
+        s->target[v] = s->scratch[v];
+    manager_go(&e->manager);
+    timeline_refresh(&s->timeline, &s->bounds); /* [S-TML-7] */
+    return restarting(s, 0, true, why);
+}
+
+/* The manager would go: ask the policy. While a drain is pending the move judges [S-DRN-7]. */
+static struct state verdict(struct pliant_sched *s, enum verdict verdict)
+{
+    struct executing *e = &s->state.executing;
+    struct rescale_answer answer;
+
+    if (verdict == VERDICT_STAY || e->drain.pending)
+        return STAY;
+    answer = rescale_policy_ask(&s->policy, &(struct rescale_offer){.now_ms = s->clock.now_ms});
+    if (answer.now)
+        return rescale(s);
+    deadline_arm(&e->again, &s->clock, answer.again_at_ms);
+    return STAY;
+}
+
+/* What the manager did shows in its wish for a checkpoint, and in the history: a change that
+ * brings nothing closes the record [S-TML-9]. */
+static struct state manager_done(struct pliant_sched *s, enum verdict v)
+{
+    struct executing *e = &s->state.executing;
+
+    if (manager_take_checkpoint_wish(&e->manager))
+        checkpoint_wish(s, &e->checkpointing);
+    if (e->manager.phase == MANAGER_IDLING && s->timeline.open) {
+        record_span(s);
+        record_close(s, PLIANT_RESCALE_NO_CHANGE);
+    }
+    return verdict(s, v);
+}
+
+static struct state trigger(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+
+    return manager_done(s, manager_on_trigger(&e->manager, &s->clock, outlook(s)));
+}
+
+static void change(struct pliant_sched *s)
+{
+    struct outlook now = outlook(s);
+
+    if (now.sufficient && !s->timeline.open) /* [S-TML-5] */
+        record_open(s, false, PLIANT_TRIGGER_NEW_RESOURCE_AVAILABLE);
+    manager_on_change(&s->state.executing.manager, &s->clock, now);
+}
+
+/* New slots or requirements: a change, never a trigger by itself [S-EXE-6]; the first one arms the
+ * countdown of failed checkpoints [S-EXE-7]. */
+static struct state on_change(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+    struct state next;
+
+    change(s);
+    if (e->countdown < 0)
+        e->countdown = s->cfg.max_checkpoint_failures;
+    next = manager_done(s, VERDICT_STAY);
+    return next.id == STATE_STAY ? drain_consider(s) : next;
+}
+
+/* The manager's answer to what already was there at the entry [S-EXE-3]. */
+static struct state first_check(struct pliant_sched *s)
+{
+    change(s);
+    return trigger(s);
+}
+
+/* ---- checkpoints ------------------------------------------------------------------------ */
+
+static struct state too_many_failed(struct pliant_sched *s)
+{
+    struct failure failure = {.class = {.recoverable = true},
+                              .why = WHY(PLIANT_REASON_TOO_MANY_CHECKPOINT_FAILURES)};
+
+    failure_record(s, &(struct pliant_failure_item){
+                          .at_ms = s->clock.now_ms,
+                          .reason = PLIANT_REASON_TOO_MANY_CHECKPOINT_FAILURES,
+                          .recoverable = true,
+                          .cause = "more checkpoints failed in a row than are tolerable"});
+    return failure_decide(s, &failure);
+}
+
+static struct state checkpoint_done(struct pliant_sched *s, bool covers_drain)
+{
+    struct executing *e = &s->state.executing;
+    struct state next = covers_drain ? drain_checkpoint_done(s) : STAY;
+
+    if (next.id != STATE_STAY)
+        return next;
+    e->trigger_checkpoint = s->checkpoints.completed_id;
+    next = trigger(s);
+    if (next.id == STATE_STAY) {
+        e->countdown = -1; /* [S-EXE-8] */
+        e->trigger_checkpoint = 0;
+    }
+    return next;
+}
+
+/* An armed countdown goes down; at zero the failure acts as a trigger [S-EXE-9]. */
+static struct state checkpoint_failed(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+    struct state next;
+
+    if (s->cfg.tolerable_failed_checkpoints >= 0 &&
+        e->checkpointing.failed_in_row > s->cfg.tolerable_failed_checkpoints)
+        return too_many_failed(s);
+    next = drain_checkpoint_failed(s);
+    if (next.id != STATE_STAY || e->countdown < 0 || --e->countdown > 0)
+        return next;
+    e->countdown = -1;
+    return trigger(s);
+}
+
+/* cancel-with-savepoint, or one that a user asked for [S-GEN-18]. */
+static struct state savepoint_ended(struct pliant_sched *s, const struct pending_checkpoint *ended,
+                                    const char *path, const char *cause)
+{
+    emit_savepoint_ended(s, path, cause);
+    if (!ended->cancel_after)
+        return path ? checkpoint_done(s, false) : STAY;
+    if (path)
+        return canceling(s, WHY(PLIANT_REASON_CANCEL_REQUESTED));
+    checkpointing_resume(s, &s->state.executing.checkpointing);
+    return STAY;
+}
+
+static struct state on_news(struct pliant_sched *s, enum checkpoint_news news,
+                            const struct pending_checkpoint *ended, const struct pliant_event *ev)
+{
+    struct state next = STAY;
+
+    switch (news) {
+    case CHECKPOINT_NOT_CURRENT:
+        return STAY;
+    case CHECKPOINT_DONE:
+        next = checkpoint_done(s, true);
+        break;
+    case CHECKPOINT_FAILED_COUNTS:
+        next = checkpoint_failed(s);
+        break;
+    case CHECKPOINT_FAILED_HARMLESS:
+        next = drain_checkpoint_failed(s);
+        break;
+    case SAVEPOINT_DONE:
+        next = savepoint_ended(s, ended, ev->checkpoint.path ? ev->checkpoint.path : "", NULL);
+        break;
+    case SAVEPOINT_FAILED:
+        next = savepoint_ended(s, ended, NULL, ev ? ev->checkpoint.cause : "the savepoint expired");
+        break;
+    }
+    if (next.id == STATE_STAY)
+        checkpointing_look(s, &s->state.executing.checkpointing);
+    return next;
+}
+
+static struct state on_checkpoint(struct pliant_sched *s, const struct pliant_event *ev)
+{
+    struct pending_checkpoint ended;
+    enum checkpoint_news news =
+        checkpointing_on_event(s, &s->state.executing.checkpointing, ev, &ended);
+
+    s->events_ignored += news == CHECKPOINT_NOT_CURRENT;
+    return on_news(s, news, &ended, ev);
+}
+
+/* ---- users' wishes ---------------------------------------------------------------------- */
+
+static enum pliant_reason why_no_savepoint(const struct pliant_sched *s,
+                                           const struct pliant_event *ev)
+{
+    if (!checkpointing_on(s))
+        return PLIANT_REASON_CHECKPOINTING_OFF;
+    if (!ev->savepoint.dir && !s->cfg.has_savepoint_dir)
+        return PLIANT_REASON_NO_SAVEPOINT_DIR;
+    if (s->state.executing.checkpointing.savepoint.exists)
+        return PLIANT_REASON_CHECKPOINT_PENDING;
+    if (!execution_all_running(&s->graph))
+        return PLIANT_REASON_TASKS_NOT_RUNNING;
+    return PLIANT_REASON_NONE;
+}
+
+static struct state request_savepoint(struct pliant_sched *s, const struct pliant_event *ev)
+{
+    struct checkpointing *c = &s->state.executing.checkpointing;
+    enum pliant_reason refusal = why_no_savepoint(s, ev);
+
+    if (refusal != PLIANT_REASON_NONE) {
+        emit_refused(s, refusal, 0);
+        return STAY;
+    }
+    if (ev->kind == PLIANT_EV_STOP)
+        return stopping(s, c, ev->savepoint.dir, ev->savepoint.drain);
+    savepoint_trigger(s, c, PLIANT_CHECKPOINT_USER, ev->savepoint.dir, false);
+    c->savepoint.cancel_after = ev->savepoint.cancel;
+    if (ev->savepoint.cancel)
+        checkpointing_stop(c);
+    return STAY;
+}
+
+static struct state request_checkpoint(struct pliant_sched *s)
+{
+    struct checkpointing *c = &s->state.executing.checkpointing;
+
+    if (c->checkpoint.exists)
+        emit_refused(s, PLIANT_REASON_CHECKPOINT_PENDING, 0);
+    else if (!checkpoint_trigger(s, c, PLIANT_CHECKPOINT_USER))
+        emit_refused(s, PLIANT_REASON_TASKS_NOT_RUNNING, 0);
+    return STAY;
+}
+
+static struct state on_request(struct pliant_sched *s, const struct pliant_event *ev)
+{
+    return ev->kind == PLIANT_EV_CHECKPOINT_REQUESTED ? request_checkpoint(s)
+                                                      : request_savepoint(s, ev);
+}
+
+static struct state on_cancel(struct pliant_sched *s)
+{
+    return canceling(s, WHY(PLIANT_REASON_CANCEL_REQUESTED));
+}
+
+/* ---- tasks ------------------------------------------------------------------------------ */
+
+static struct state on_tasks(struct pliant_sched *s)
+{
+    if (s->graph.n_live == 0)
+        return s->graph.n_finished == s->graph.n_tasks
+                   ? finished(s, PLIANT_JOB_FINISHED, WHY(PLIANT_REASON_ALL_FINISHED))
+                   : finished(s, PLIANT_JOB_CANCELED, WHY(PLIANT_REASON_ALL_CANCELED));
+    checkpointing_look(s, &s->state.executing.checkpointing);
+    return drain_consider(s);
+}
+
+/* ---- time ------------------------------------------------------------------------------- */
+
+static size_t deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_MAX])
+{
+    struct executing *e = &s->state.executing;
+
+    list[0] = &e->manager.phase_end;
+    list[1] = &e->manager.evaluation;
+    list[2] = &e->check;
+    list[3] = &e->again;
+    list[4] = &e->drain.move;
+    list[5] = &e->drain.limit;
+    return 6 + checkpointing_deadlines(&e->checkpointing, list + 6);
+}
+
+static struct state on_due(struct pliant_sched *s, struct deadline *due)
+{
+    struct executing *e = &s->state.executing;
+    struct pending_checkpoint ended;
+
+    if (due == &e->manager.phase_end || due == &e->manager.evaluation)
+        return manager_done(s, manager_on_deadline(&e->manager, &s->clock, due, outlook(s)));
+    if (due == &e->drain.move || due == &e->drain.limit)
+        return drain_due(s, due);
+    if (due == &e->check || due == &e->again) {
+        deadline_clear(due);
+        return due == &e->check ? first_check(s) : trigger(s);
+    }
+    return on_news(s, checkpointing_on_due(s, &e->checkpointing, due, &ended), &ended, NULL);
+}
+
+/* ---- entry ------------------------------------------------------------------------------ */
+
+/* In topological order, subtasks ascending; what runs already is left alone [S-EXE-1]. */
+static void deploy(struct pliant_sched *s)
+{
+    if (!vec_reserve(s->alloc, &s->actions, s->actions.n + s->graph.n_tasks))
+        sched_no_memory(s);
+    for (uint32_t k = 0; k < s->job->n_vertices; k++) {
+        uint32_t v = s->job->topological[k];
+
+        for (uint32_t i = 0; i < s->graph.parallelism[v]; i++) {
+            struct task *task = &s->graph.vertices[v].tasks[i];
+            struct pliant_action *act;
+
+            if (task->state != PLIANT_TASK_SCHEDULED)
+                continue;
+            execution_move(&s->graph, &s->pool, task, PLIANT_TASK_DEPLOYING, s->clock.now_ms);
+            act = emit(s, PLIANT_ACT_DEPLOY);
+            act->deploy.task = (struct pliant_task){{v + 1}, i, task->attempt};
+            act->deploy.slot.v = task->slot + 1;
+            act->deploy.restore = s->checkpoints.completed_id;
+        }
+    }
+}
+
+static void enter(struct pliant_sched *s, enum pliant_state from)
+{
+    struct executing *e = &s->state.executing;
+    struct manager_timing timing = {.cooldown_ms = s->cfg.cooldown_ms,
+                                    .stabilization_ms = s->cfg.executing_stabilization_ms,
+                                    .max_trigger_delay_ms = s->cfg.max_trigger_delay_ms};
+
+    e->check = e->again = DEADLINE_NONE;
+    e->countdown = -1;
+    e->trigger_checkpoint = 0;
+    e->manager = manager_start(timing, &s->clock);
+    if (from == PLIANT_STOP_WITH_SAVEPOINT) {
+        checkpointing_resume(s, &e->checkpointing); /* [S-SWS-7] */
+    } else {
+        record_span(s);
+        record_close(s, PLIANT_RESCALE_SUCCEEDED); /* [S-TML-8] */
+        e->checkpointing = checkpointing_start(s);
+        deploy(s);
+    }
+    deadline_arm(&e->check, &s->clock, s->clock.now_ms);
+    drain_enter(s);
+}
+
+struct state executing(struct pliant_sched *s, struct why why)
+{
+    (void)s;
+    return (struct state){.id = PLIANT_EXECUTING, .why = why};
+}
+
+/* The same graph goes on, after a savepoint that failed [S-SWS-2]. */
+struct state executing_again(struct pliant_sched *s, const struct checkpointing *c, struct why why)
+{
+    struct state next = executing(s, why);
+
+    next.executing.checkpointing = *c;
+    return next;
+}
+
+const struct state_ops executing_ops = {
+    .status = PLIANT_JOB_RUNNING,
+    .has_graph = true,
+    .may_follow = BIT(PLIANT_CREATING_EXECUTION_GRAPH) | BIT(PLIANT_STOP_WITH_SAVEPOINT),
+    .enter = enter,
+    .deadlines = deadlines,
+    .on_due = on_due,
+    .on_resources = on_change,
+    .on_requirements = on_change,
+    .on_drain = drain_began,
+    .on_drain_over = drain_over,
+    .on_tasks = on_tasks,
+    .on_failure = failure_decide,
+    .on_checkpoint = on_checkpoint,
+    .on_cancel = on_cancel,
+    .on_request = on_request,
+};

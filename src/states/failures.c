@@ -1,0 +1,105 @@
+/* failures.c - the one failure path: record, classify, decide */
+#include "states/sched.h"
+
+void failure_record(struct pliant_sched *s, const struct pliant_failure_item *item)
+{
+    if (failures_add(&s->failures, item) < 0)
+        sched_no_memory(s);
+}
+
+void failure_archive(struct pliant_sched *s)
+{
+    const struct pliant_failure *entry;
+
+    if (failures_archive(&s->failures, &entry) < 0)
+        sched_no_memory(s);
+    if (entry)
+        emit(s, PLIANT_ACT_FAILURE)->failure.entry = entry;
+}
+
+/* The budget that ended the job is news of its own; what led to it is recorded already. */
+static struct state give_up_job(struct pliant_sched *s, const struct failure *failure,
+                                enum pliant_reason why)
+{
+    struct why end = failure->why;
+
+    if (why == PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED)
+        failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
+                                                        .reason = (uint8_t)why,
+                                                        .cause = "drain budget exhausted"});
+    if (end.reason != PLIANT_REASON_STOPPING_FAILED)
+        end.reason = why;
+    return failing(s, end);
+}
+
+struct state failure_decide(struct pliant_sched *s, const struct failure *failure)
+{
+    struct failover_decision decision;
+    struct why why = failure->why;
+
+    if (failover_decide(&s->failover, s->alloc, &s->prng, s->clock.now_ms, &failure->class,
+                        &decision) < 0) {
+        sched_no_memory(s);
+        return STAY;
+    }
+    if (decision.action == FAILOVER_FAIL)
+        return give_up_job(s, failure, decision.why);
+    why.detail = decision.backoff_ms;
+    record_restart(s, failure->class.drain ? PLIANT_TRIGGER_DRAIN
+                                           : PLIANT_TRIGGER_RECOVERABLE_FAILOVER);
+    return restarting(s, decision.backoff_ms, false, why);
+}
+
+struct state failure_without_graph(struct pliant_sched *s, const struct failure *failure)
+{
+    failure_archive(s); /* [S-HIST-6] */
+    return finished(s, PLIANT_JOB_FAILED, failure->why);
+}
+
+/* ---- the loss of a node ----------------------------------------------------------------- */
+
+static void fail_task(struct pliant_sched *s, const struct pool_node *node, uint32_t v,
+                      uint32_t subtask, enum pliant_reason reason)
+{
+    struct task *task = &s->graph.vertices[v].tasks[subtask];
+
+    failure_record(s, &(struct pliant_failure_item){
+                          .at_ms = s->clock.now_ms,
+                          .reason = (uint8_t)reason,
+                          .recoverable = true,
+                          .task = {{v + 1}, subtask, task->attempt},
+                          .node = node->name});
+    execution_move(&s->graph, &s->pool, task, PLIANT_TASK_FAILED, s->clock.now_ms);
+}
+
+static void fail_slot(struct pliant_sched *s, const struct pool_node *node, uint32_t row,
+                      enum pliant_reason reason)
+{
+    const struct pliant_job *job = s->job;
+    struct pool_slot slot = s->pool.slots.v[row];
+
+    for (uint32_t m = job->group_first[slot.group]; m < job->group_first[slot.group + 1]; m++) {
+        uint32_t v = job->group_members[m];
+
+        if (slot.subtask < s->graph.parallelism[v] &&
+            task_live(&s->graph.vertices[v].tasks[slot.subtask]))
+            fail_task(s, node, v, slot.subtask, reason);
+    }
+}
+
+bool node_gone(struct pliant_sched *s, struct pool_node *node, struct failure *ret)
+{
+    bool drain = node->draining, used = node->n_used > 0;
+    enum pliant_reason reason = drain ? PLIANT_REASON_DRAINING_NODE_LOST : PLIANT_REASON_NODE_LOST;
+
+    *ret = (struct failure){.class = {.recoverable = true, .drain = drain},
+                            .why = {.reason = reason,
+                                    .node = node_id(node),
+                                    .since_at_ms = PLIANT_NEVER}};
+    for (uint32_t row = node->first_slot; node->n_used > 0 && row != POOL_NONE;
+         row = s->pool.slots.v[row].next)
+        if (s->pool.slots.v[row].live > 0)
+            fail_slot(s, node, row, reason);
+    pool_lose(&s->pool, node);
+    return used;
+}

@@ -1,0 +1,294 @@
+/* resources.c - what could run with the slots that are there, and what is wanted
+ *
+ * "All slots" are those offered: held, and not on a draining node [S-DRN-1]. */
+#define uthash_malloc(size) mem_resize(HASH_ALLOC, NULL, 1, (size))
+#define uthash_free(ptr, size) mem_free(HASH_ALLOC, (ptr))
+#define HASH_NONFATAL_OOM 1
+#define HASH_ALLOC (s->alloc)
+#include <string.h>
+
+#include "states/sched.h"
+
+/* ---- parallelism ------------------------------------------------------------------------ */
+
+bool achievable(struct pliant_sched *s, uint64_t n_slots)
+{
+    return allocator_parallelism(&s->bounds, n_slots, NULL, s->scratch);
+}
+
+static bool same(const struct pliant_sched *s, const uint32_t *parallelism)
+{
+    return memcmp(s->scratch, parallelism, s->job->n_vertices * sizeof *parallelism) == 0;
+}
+
+bool achievable_differs(struct pliant_sched *s)
+{
+    return achievable(s, s->pool.n_offered) && !same(s, s->graph.parallelism);
+}
+
+/* With free slots: one that is still used by the old run does not count [S-RST-5]. */
+bool achievable_is_target(struct pliant_sched *s)
+{
+    return achievable(s, pool_n_free(&s->pool)) && same(s, s->target);
+}
+
+void declare(struct pliant_sched *s)
+{
+    struct pliant_action *act;
+
+    if (s->has_declared && s->declared_slots == s->bounds.desired)
+        return;
+    s->has_declared = true;
+    s->declared_slots = s->bounds.desired;
+    act = emit(s, PLIANT_ACT_DECLARE);
+    act->declare.desired = (uint32_t)s->bounds.desired;
+    act->declare.min = (uint32_t)s->bounds.minimal;
+}
+
+/* ---- the plan --------------------------------------------------------------------------- */
+
+/* Nodes of one failure domain count as one; those without are each their own. */
+struct domain {
+    const char *name;
+    uint32_t number;
+    UT_hash_handle hh;
+};
+
+static uint32_t *domain_numbers(struct pliant_sched *s)
+{
+    size_t n_nodes = s->pool.nodes.n, n = 0;
+    uint32_t *numbers = mem_resize(s->alloc, NULL, n_nodes + 1, sizeof *numbers);
+    struct domain *domains = mem_resize(s->alloc, NULL, n_nodes + 1, sizeof *domains);
+    struct domain *by_name = NULL, *found;
+    bool failed = !numbers || !domains;
+
+#undef uthash_nonfatal_oom
+#define uthash_nonfatal_oom(element) failed = true
+    for (uint32_t row = 0; !failed && row < n_nodes; row++) {
+        const struct pool_node *node = s->pool.nodes.v[row];
+
+        numbers[row] = row;
+        if (!node || !node->domain || !*node->domain)
+            continue;
+        HASH_FIND_STR(by_name, node->domain, found);
+        if (!found) {
+            found = &domains[n++];
+            *found = (struct domain){.name = node->domain, .number = row};
+            HASH_ADD_KEYPTR(hh, by_name, found->name, strlen(found->name), found);
+        }
+        numbers[row] = found->number;
+    }
+    HASH_CLEAR(hh, by_name);
+    mem_free(s->alloc, domains);
+    if (!failed)
+        return numbers;
+    mem_free(s->alloc, numbers);
+    sched_no_memory(s);
+    return NULL;
+}
+
+/* Free slots in pool order, which is the order of their ids. */
+static struct free_slot *free_slots(struct pliant_sched *s, uint32_t n)
+{
+    struct free_slot *list = mem_resize(s->alloc, NULL, (size_t)n + 1, sizeof *list);
+    uint32_t *domains = s->cfg.spread == PLIANT_SPREAD_DOMAINS ? domain_numbers(s) : NULL;
+    uint32_t found = 0;
+
+    if (!list)
+        sched_no_memory(s);
+    for (uint32_t row = 0; list && row < s->pool.slots.n; row++) {
+        const struct pool_slot *slot = &s->pool.slots.v[row];
+
+        if (pool_slot_free(slot))
+            list[found++] = (struct free_slot){.slot = row + 1,
+                                               .node = slot->node,
+                                               .domain = domains ? domains[slot->node] : slot->node};
+    }
+    mem_free(s->alloc, domains);
+    return list;
+}
+
+/* The earlier run, if it may guide the placement: local recovery is on and there is something
+ * to recover from. A slot that is gone matches nothing, also if its row lives again. */
+static const struct history *locality(struct pliant_sched *s, struct history *history)
+{
+    struct previous *p = &s->previous;
+
+    if (!s->cfg.local_recovery || !p->exists || !checkpointing_on(s) ||
+        s->checkpoints.completed_id == 0)
+        return NULL;
+    for (size_t i = 0; i < p->entries.n; i++) {
+        uint32_t id = p->entries.v[i].slot;
+
+        if (id != 0 && s->pool.slots.v[id - 1].born > p->births)
+            p->entries.v[i].slot = 0;
+    }
+    *history = (struct history){.parallelism = p->parallelism,
+                                .first = p->first,
+                                .entries = p->entries.v,
+                                .n_entries = p->entries.n};
+    return history;
+}
+
+static uint32_t sum(const uint32_t *v, uint32_t n)
+{
+    uint32_t total = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        total += v[i];
+    return total;
+}
+
+static bool place(struct pliant_sched *s, uint32_t n_free)
+{
+    struct plan *plan = &s->plan;
+    struct history history;
+    struct placement_request request = {
+        .bounds = &s->bounds,
+        .parallelism = plan->parallelism,
+        .group_slots = plan->group_slots,
+        .max_parallelism = s->max_parallelism,
+        .n_slots = n_free,
+        .prefer_minimal_nodes = s->cfg.prefer_minimal_nodes,
+        .spread = s->cfg.spread,
+        .history = locality(s, &history),
+    };
+    struct free_slot *slots = free_slots(s, n_free);
+    int error;
+
+    if (!slots)
+        return false;
+    request.slots = slots;
+    error = allocator_place(&request, s->alloc, plan->unit_slots.v);
+    mem_free(s->alloc, slots);
+    if (error < 0)
+        sched_no_memory(s);
+    return error == 0;
+}
+
+bool plan_compute(struct pliant_sched *s)
+{
+    struct plan *plan = &s->plan;
+    uint32_t n_free = pool_n_free(&s->pool);
+
+    plan->serial++;
+    plan->births = s->pool.births;
+    plan->unit_slots.n = 0;
+    if (!allocator_parallelism(&s->bounds, n_free, plan->group_slots, plan->parallelism))
+        return false;
+    if (!vec_reserve(s->alloc, &plan->unit_slots, sum(plan->group_slots, s->job->n_groups))) {
+        sched_no_memory(s);
+        return false;
+    }
+    plan->unit_slots.n = sum(plan->group_slots, s->job->n_groups);
+    return place(s, n_free);
+}
+
+/* All or nothing: every slot is still there, still the same, and free [S-CEG-4]. */
+bool plan_holds(const struct pliant_sched *s)
+{
+    for (size_t i = 0; i < s->plan.unit_slots.n; i++) {
+        const struct pool_slot *slot = &s->pool.slots.v[s->plan.unit_slots.v[i] - 1];
+
+        if (!pool_slot_free(slot) || slot->born > s->plan.births)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the run before --------------------------------------------------------------------- */
+
+/* Remember where the tasks are, for the next plan [S-LOC-1]; it survives WaitingForResources and
+ * plans that fail [S-LOC-7]. */
+void previous_capture(struct pliant_sched *s)
+{
+    struct previous *p = &s->previous;
+
+    if (!s->cfg.local_recovery)
+        return;
+    p->entries.n = 0;
+    if (!vec_reserve(s->alloc, &p->entries, s->graph.n_tasks)) {
+        sched_no_memory(s);
+        return;
+    }
+    for (uint32_t v = 0; v < s->job->n_vertices; v++) {
+        p->parallelism[v] = s->graph.parallelism[v];
+        p->first[v] = (uint32_t)p->entries.n;
+        for (uint32_t i = 0; i < p->parallelism[v]; i++)
+            p->entries.v[p->entries.n++] =
+                (struct history_entry){.slot = s->graph.vertices[v].tasks[i].slot + 1};
+    }
+    p->births = s->pool.births;
+    p->exists = true;
+}
+
+/* Keyed state of each subtask in the latest checkpoint; what it does not name is unknown. */
+void previous_sizes(struct pliant_sched *s, const struct pliant_state_size *sizes, size_t n)
+{
+    struct previous *p = &s->previous;
+
+    if (!p->exists)
+        return;
+    for (size_t i = 0; i < p->entries.n; i++)
+        p->entries.v[i].bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t v = sizes[i].vertex.v - 1;
+
+        if (v < s->job->n_vertices && sizes[i].subtask < p->parallelism[v])
+            p->entries.v[p->first[v] + sizes[i].subtask].bytes = sizes[i].bytes;
+    }
+}
+
+/* ---- giving back ------------------------------------------------------------------------ */
+
+static void give_back(struct pliant_sched *s, uint32_t row)
+{
+    pliant_slot_id *place = vec_push(s->alloc, &s->released);
+
+    if (!place) {
+        sched_no_memory(s);
+        return;
+    }
+    place->v = row + 1;
+    pool_release(&s->pool, row);
+}
+
+static void emit_released(struct pliant_sched *s)
+{
+    struct pliant_action *act;
+
+    if (s->released.n == 0)
+        return;
+    act = emit(s, PLIANT_ACT_RELEASE);
+    act->release.n = (uint32_t)s->released.n;
+    act->release.slots = s->released.v;
+}
+
+/* Slots beyond what is wanted, idle for the whole timeout. Those of nodes that the job does not
+ * use at all go first: only a whole node is of use to whoever provides it. */
+void release_idle(struct pliant_sched *s)
+{
+    struct pool *pool = &s->pool;
+    uint64_t surplus = pool->n_offered > s->bounds.desired ? pool->n_offered - s->bounds.desired : 0;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t row = 0; surplus > 0 && row < pool->slots.n; row++) {
+            const struct pool_slot *slot = &pool->slots.v[row];
+
+            if (!pool_slot_free(slot) ||
+                instant_after(slot->idle_since_ms, s->cfg.slot_idle_timeout_ms) > s->clock.now_ms ||
+                (pass == 0 && pool->nodes.v[slot->node]->n_used > 0))
+                continue;
+            give_back(s, row);
+            surplus--;
+        }
+    emit_released(s);
+}
+
+void release_all(struct pliant_sched *s)
+{
+    for (uint32_t row = 0; row < s->pool.slots.n; row++)
+        if (s->pool.slots.v[row].held)
+            give_back(s, row);
+    emit_released(s);
+}

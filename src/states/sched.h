@@ -1,0 +1,315 @@
+/* sched.h - one scheduler: its data, its states, and what the states share
+ *
+ * A state is a module of its own: a constructor that returns the state as a value, and a table of
+ * reactions (struct state_ops). A reaction returns the next state, or STAY; only settle() in
+ * machine.c carries a transition out. Nothing of the old state survives but what the transition
+ * hands over in that value.
+ *
+ * Owner   what needs freeing lives in the tables of struct pliant_sched, not in the state
+ * Errors  no memory: sched_no_memory() notes it, the step answers -ENOMEM from then on
+ * Source  docs/states.md
+ */
+#ifndef PLIANT_STATES_SCHED_H
+#define PLIANT_STATES_SCHED_H
+
+#include <pliant/pliant.h>
+
+#include "allocator/allocator.h"
+#include "failover/classify.h"
+#include "failover/exception_history.h"
+#include "graph/execution.h"
+#include "graph/job.h"
+#include "graph/pool.h"
+#include "states/checkpointing.h"
+#include "states/timeline.h"
+#include "transition/manager.h"
+#include "transition/policy.h"
+#include "util/deadline.h"
+
+/* ---- a state, as a value ---------------------------------------------------------------- */
+
+/* Why a state is entered, for STATE_CHANGED. */
+struct why {
+    enum pliant_reason reason;
+    pliant_node_id node;
+    int64_t since_at_ms;
+    int64_t detail;
+};
+
+#define WHY(code) ((struct why){.reason = (code), .since_at_ms = PLIANT_NEVER})
+
+struct waiting {
+    struct manager manager;
+    struct deadline timeout, check;
+    bool has_target; /* entered from a rescale: sched->target [S-WFR-13] */
+};
+
+struct creating {
+    uint32_t plan;          /* the one that RESERVE named */
+    struct deadline failed; /* there is none: too few slots */
+};
+
+struct retrying {
+    int64_t backoff_ms;
+    struct deadline backoff;
+};
+
+/* A drain that will move the job [S-DRN-3..7]. */
+struct drain {
+    bool pending;
+    bool wants_checkpoint; /* asked for, but one was pending or not all tasks ran */
+    bool covered;          /* a checkpoint triggered at or after the notice has completed */
+    bool last_checkpoint;  /* the end is near: only one more checkpoint is waited for */
+    int64_t notice_at_ms, end_at_ms;
+    struct deadline move, limit;
+};
+
+struct executing {
+    struct manager manager;
+    struct deadline check;  /* change and trigger, once, after the entry */
+    struct deadline again;  /* the policy said "not now": trigger then */
+    int64_t countdown;      /* failed checkpoints left until one acts as a trigger; -1: not armed */
+    uint64_t trigger_checkpoint; /* the one that is acting as a trigger now, or 0 */
+    struct checkpointing checkpointing;
+    struct drain drain;
+};
+
+/* Tasks are going down; shared by the states that wait for that. */
+struct winding {
+    int64_t delay_ms;        /* from all tasks down to `down` */
+    struct deadline down;    /* armed once all are */
+    struct deadline give_up; /* on tasks that do not confirm [S-FLG-4] */
+    bool archived;
+};
+
+struct restarting {
+    struct winding winding;
+    bool has_target; /* a rescale: sched->target */
+};
+
+struct failing {
+    struct winding winding;
+};
+
+struct canceling {
+    struct winding winding;
+};
+
+struct stopping {
+    struct checkpointing checkpointing;
+    bool savepoint_done;
+    bool answered; /* whoever asked knows how it ended */
+    enum { STOPPING_GOES_ON, STOPPING_FAILED, STOPPING_FINISHED } decided;
+    struct failure_class failure; /* STOPPING_FAILED: waits for the savepoint */
+    struct why why;
+};
+
+struct finished {
+    enum pliant_job_status status;
+};
+
+struct state {
+    uint8_t id; /* enum pliant_state, or STATE_STAY */
+    struct why why;
+    union {
+        struct waiting waiting;
+        struct creating creating;
+        struct retrying retrying;
+        struct executing executing;
+        struct restarting restarting;
+        struct failing failing;
+        struct canceling canceling;
+        struct stopping stopping;
+        struct finished finished;
+    };
+};
+
+#define STATE_STAY PLIANT_STATES
+#define STAY ((struct state){.id = STATE_STAY})
+
+/* ---- the scheduler ---------------------------------------------------------------------- */
+
+/* A placement that was computed: what RESERVE asked for. */
+struct plan {
+    uint32_t serial;
+    uint64_t births; /* the pool's, when it was computed: no slot of it is younger */
+    uint32_t *parallelism; /* [n_vertices] */
+    uint32_t *group_slots; /* [n_groups] */
+    struct VEC(uint32_t) unit_slots; /* slot ids */
+};
+
+/* Where the tasks of the last run were, for locality [S-LOC-1]. */
+struct previous {
+    bool exists;
+    uint64_t births;
+    uint32_t *parallelism, *first; /* [n_vertices] */
+    struct VEC(struct history_entry) entries;
+};
+
+struct pliant_sched {
+    struct pliant_config cfg; /* resolved */
+    const struct pliant_alloc *alloc;
+    const struct pliant_job *job;
+    bool no_memory;
+    struct clock clock;
+    struct prng prng;
+
+    struct bounds bounds;
+    uint32_t *max_parallelism; /* [n_vertices] */
+    uint64_t declared_slots;
+    bool has_declared;
+
+    struct pool pool;
+    struct execution graph;
+    struct plan plan;
+    struct previous previous;
+    uint32_t *target;  /* [n_vertices]: what a rescale aims at, while the state says so */
+    uint32_t *scratch; /* [n_vertices] */
+
+    struct state state;
+    int64_t entered_at_ms;
+    struct deadline idle_check;
+
+    struct failover failover;
+    struct restart_strategy creation_retry;
+    struct rescale_policy policy;
+    struct failures failures;
+    struct checkpoint_facts checkpoints;
+    struct timeline timeline;
+    uint64_t restarts, rescales, creation_retries, events_ignored;
+
+    /* the outbox: valid until the next step */
+    struct VEC(struct pliant_action) actions;
+    struct VEC(char *) texts;
+    struct VEC(pliant_slot_id) released;
+    struct pliant_action spare; /* written where there is no memory for one; read by nobody */
+};
+
+/* A failure that a state has to decide on; it is recorded already. */
+struct failure {
+    struct failure_class class;
+    struct why why;
+};
+
+#define DEADLINES_MAX 12u
+
+/* What a state does. NULL: nothing (it is counted as ignored where that is news). */
+struct state_ops {
+    enum pliant_job_status status;
+    bool has_graph;
+    uint32_t may_follow; /* BIT() of the states that this one may be entered from */
+    void (*enter)(struct pliant_sched *s, enum pliant_state from);
+    void (*leave)(struct pliant_sched *s, const struct state *next);
+    size_t (*deadlines)(struct pliant_sched *s, struct deadline *list[DEADLINES_MAX]);
+    struct state (*on_due)(struct pliant_sched *s, struct deadline *due);
+
+    struct state (*on_resources)(struct pliant_sched *s);    /* slots were added */
+    struct state (*on_requirements)(struct pliant_sched *s); /* bounds differ */
+    struct state (*on_drain)(struct pliant_sched *s, struct pool_node *node); /* began or moved */
+    struct state (*on_drain_over)(struct pliant_sched *s); /* withdrawn, or the node is gone */
+    struct state (*on_plan)(struct pliant_sched *s, const struct pliant_event *ev);
+    struct state (*on_tasks)(struct pliant_sched *s); /* some task is in another state */
+    struct state (*on_failure)(struct pliant_sched *s, const struct failure *failure);
+    struct state (*on_checkpoint)(struct pliant_sched *s, const struct pliant_event *ev);
+    struct state (*on_start)(struct pliant_sched *s);
+    struct state (*on_cancel)(struct pliant_sched *s);
+    struct state (*on_request)(struct pliant_sched *s, const struct pliant_event *ev);
+};
+
+#define BIT(state) (1u << (state))
+
+extern const struct state_ops created_ops, waiting_ops, creating_ops, retrying_ops, executing_ops,
+    restarting_ops, failing_ops, canceling_ops, stopping_ops, finished_ops;
+
+/* ---- constructors of states ------------------------------------------------------------- */
+
+struct state waiting(struct pliant_sched *s, bool has_target, struct why why);
+struct state creating(struct pliant_sched *s, struct why why);
+struct state retrying(struct pliant_sched *s, int64_t backoff_ms, struct why why);
+struct state executing(struct pliant_sched *s, struct why why);
+struct state executing_again(struct pliant_sched *s, const struct checkpointing *c, struct why why);
+/* With `target`, s->target says what is aimed at. */
+struct state restarting(struct pliant_sched *s, int64_t backoff_ms, bool target, struct why why);
+struct state failing(struct pliant_sched *s, struct why why);
+struct state canceling(struct pliant_sched *s, struct why why);
+struct state stopping(struct pliant_sched *s, const struct checkpointing *c, const char *dir,
+                      bool drain);
+struct state finished(struct pliant_sched *s, enum pliant_job_status status, struct why why);
+
+/* ---- machine.c -------------------------------------------------------------------------- */
+
+const struct state_ops *state_ops(enum pliant_state id);
+int machine_step(struct pliant_sched *s, int64_t now_ms, const struct pliant_event *ev);
+/* The state's timers and the scheduler's own. */
+size_t machine_deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_MAX]);
+int64_t machine_next_deadline(const struct pliant_sched *s);
+
+/* ---- outbox.c --------------------------------------------------------------------------- */
+
+void sched_no_memory(struct pliant_sched *s);
+/* One more action of this kind, zeroed; without memory a scratch one that goes nowhere. */
+struct pliant_action *emit(struct pliant_sched *s, enum pliant_action_kind kind);
+void emit_refused(struct pliant_sched *s, enum pliant_reason reason, uint32_t vertex);
+void emit_savepoint_ended(struct pliant_sched *s, const char *path, const char *cause);
+/* A copy that lives until the next step; "" for want of memory, NULL for NULL. */
+const char *outbox_text(struct pliant_sched *s, const char *text);
+void outbox_clear(struct pliant_sched *s);
+void outbox_free(struct pliant_sched *s);
+
+/* ---- resources.c: what could run, what is wanted ---------------------------------------- */
+
+/* The parallelism that n slots allow, into s->scratch; false: not sufficient. */
+bool achievable(struct pliant_sched *s, uint64_t n_slots);
+bool achievable_differs(struct pliant_sched *s); /* ... with all slots, from the running one */
+bool achievable_is_target(struct pliant_sched *s);
+void declare(struct pliant_sched *s);
+/* Compute s->plan from the free slots; false: not sufficient. */
+bool plan_compute(struct pliant_sched *s);
+bool plan_holds(const struct pliant_sched *s);
+void previous_capture(struct pliant_sched *s);
+void previous_sizes(struct pliant_sched *s, const struct pliant_state_size *sizes, size_t n);
+/* Give back what is idle for too long and not wanted [S-IDL-1]. */
+void release_idle(struct pliant_sched *s);
+void release_all(struct pliant_sched *s);
+
+/* ---- failures.c: the one failure path --------------------------------------------------- */
+
+/* Note a failure in the present incarnation's list. */
+void failure_record(struct pliant_sched *s, const struct pliant_failure_item *item);
+void failure_archive(struct pliant_sched *s);
+/* Decide: Restarting with its back-off, or Failing [S-FAIL-1]. */
+struct state failure_decide(struct pliant_sched *s, const struct failure *failure);
+/* In a state without a graph: the end [S-GEN-9]. */
+struct state failure_without_graph(struct pliant_sched *s, const struct failure *failure);
+/* The node is gone: its tasks fail, its slots go. Writes the first failure of a live task;
+ * false: there was none. */
+bool node_gone(struct pliant_sched *s, struct pool_node *node, struct failure *ret);
+
+/* ---- winding.c: tasks going down -------------------------------------------------------- */
+
+/* Cancel what lives. `give_up_at_ms`: of a cancel that was sent before, or PLIANT_NEVER. */
+void winding_begin(struct pliant_sched *s, struct winding *w, int64_t delay_ms,
+                   const struct deadline *give_up);
+/* All down? Then archive the failures and arm `down`. */
+void winding_look(struct pliant_sched *s, struct winding *w);
+void winding_give_up(struct pliant_sched *s, struct winding *w);
+const struct deadline *winding_of(const struct state *state); /* its give_up, or NULL */
+
+/* ---- record.c: the rescale history ------------------------------------------------------ */
+
+void record_open(struct pliant_sched *s, bool new_epoch, enum pliant_rescale_trigger trigger);
+void record_restart(struct pliant_sched *s, enum pliant_rescale_trigger trigger); /* [S-TML-6] */
+void record_span(struct pliant_sched *s);
+void record_close(struct pliant_sched *s, enum pliant_rescale_end end);
+
+static inline bool checkpointing_on(const struct pliant_sched *s)
+{
+    return s->cfg.checkpoint_interval_ms != PLIANT_UNSET;
+}
+
+static inline pliant_node_id node_id(const struct pool_node *node)
+{
+    return (pliant_node_id){node ? node->row + 1 : 0};
+}
+
+#endif

@@ -1,0 +1,334 @@
+/* timeline.c - see timeline.h */
+#include "states/timeline.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+int timeline_init(struct timeline *t, uint32_t n_vertices, uint32_t n_groups, uint32_t size,
+                  const struct pliant_alloc *a)
+{
+    *t = (struct timeline){
+        .alloc = a, .n_vertices = n_vertices, .n_groups = n_groups, .size = size};
+    if (size == 0)
+        return 0;
+    t->ring = mem_zero(a, size, sizeof *t->ring);
+    return t->ring ? 0 : -ENOMEM;
+}
+
+/* ---- records ---------------------------------------------------------------------------- */
+
+static void spans_clear(const struct pliant_alloc *a, struct rescale_record *r)
+{
+    for (size_t i = 0; i < r->spans.n; i++)
+        mem_free(a, (void *)(uintptr_t)r->spans.v[i].exception);
+    r->spans.n = 0;
+    r->view.n_spans = 0;
+}
+
+static void record_drop(const struct pliant_alloc *a, struct rescale_record *r)
+{
+    if (!r || --r->refs > 0)
+        return;
+    spans_clear(a, r);
+    vec_free(a, &r->spans);
+    mem_free(a, r->exception);
+    mem_free(a, (void *)(uintptr_t)r->view.vertices);
+    mem_free(a, (void *)(uintptr_t)r->view.groups);
+    mem_free(a, r);
+}
+
+/* The record's own arrays, which its view shows as read-only. */
+static struct pliant_rescale_vertex *vertices_of(struct rescale_record *r)
+{
+    return (struct pliant_rescale_vertex *)(uintptr_t)r->view.vertices;
+}
+
+static struct pliant_rescale_group *groups_of(struct rescale_record *r)
+{
+    return (struct pliant_rescale_group *)(uintptr_t)r->view.groups;
+}
+
+static struct rescale_record *record_new(struct timeline *t)
+{
+    struct rescale_record *r = mem_zero(t->alloc, 1, sizeof *r);
+
+    if (!r)
+        return NULL;
+    r->refs = 1;
+    r->view.vertices = mem_zero(t->alloc, t->n_vertices, sizeof *r->view.vertices);
+    r->view.groups = mem_zero(t->alloc, t->n_groups, sizeof *r->view.groups);
+    if (r->view.vertices && r->view.groups)
+        return r;
+    record_drop(t->alloc, r);
+    return NULL;
+}
+
+void timeline_free(struct timeline *t)
+{
+    for (uint32_t i = 0; i < t->n; i++)
+        record_drop(t->alloc, t->ring[(t->first + i) % t->size]);
+    for (size_t i = 0; i < PLIANT_TERMINALS; i++) {
+        record_drop(t->alloc, t->last[i]);
+        mem_free(t->alloc, t->samples[i].ring);
+    }
+    mem_free(t->alloc, t->ring);
+    *t = (struct timeline){0};
+}
+
+/* ---- opening ---------------------------------------------------------------------------- */
+
+static void id_draw(struct prng *prng, uint8_t id[16])
+{
+    for (size_t half = 0; half < 2; half++) {
+        uint64_t x = prng_next(prng);
+
+        for (size_t i = 0; i < 8; i++)
+            id[half * 8 + i] = (uint8_t)(x >> (56 - 8 * i));
+    }
+}
+
+/* Pre values are the post values of the last record that completed [S-TML-13]. */
+static void pre_values(struct timeline *t, struct rescale_record *r)
+{
+    struct rescale_record *done = t->last[PLIANT_TERMINAL_COMPLETED];
+
+    if (!done)
+        return;
+    for (uint32_t v = 0; v < t->n_vertices; v++)
+        vertices_of(r)[v].pre = done->view.vertices[v].post;
+    for (uint32_t g = 0; g < t->n_groups; g++)
+        groups_of(r)[g].pre = done->view.groups[g].post;
+}
+
+static void ring_add(struct timeline *t, struct rescale_record *r)
+{
+    if (t->n == t->size) {
+        record_drop(t->alloc, t->ring[t->first]);
+        t->first = (t->first + 1) % t->size;
+        t->n--;
+    }
+    t->ring[(t->first + t->n++) % t->size] = r;
+}
+
+int timeline_open(struct timeline *t, struct prng *prng, int64_t now_ms, bool new_epoch,
+                  enum pliant_rescale_trigger trigger, const struct bounds *bounds)
+{
+    struct rescale_record *r;
+
+    assert(!t->open);
+    if (t->size == 0)
+        return 0;
+    r = record_new(t);
+    if (!r)
+        return -ENOMEM;
+    if (new_epoch) {
+        id_draw(prng, t->epoch);
+        t->attempt = 0;
+    }
+    id_draw(prng, r->view.id);
+    memcpy(r->view.requirements_id, t->epoch, sizeof t->epoch);
+    r->view.attempt = ++t->attempt;
+    r->view.trigger = trigger;
+    r->view.start_at_ms = now_ms;
+    pre_values(t, r);
+    ring_add(t, r);
+    t->open = r;
+    t->opened++;
+    timeline_refresh(t, bounds);
+    return 0;
+}
+
+/* ---- while it is open ------------------------------------------------------------------- */
+
+void timeline_merge(struct timeline *t, int64_t now_ms, enum pliant_rescale_trigger trigger)
+{
+    if (!t->open)
+        return;
+    spans_clear(t->alloc, t->open);
+    t->open->view.start_at_ms = now_ms;
+    t->open->view.trigger = trigger;
+}
+
+void timeline_refresh(struct timeline *t, const struct bounds *bounds)
+{
+    if (!t->open)
+        return;
+    for (uint32_t v = 0; v < t->n_vertices; v++) {
+        vertices_of(t->open)[v].sufficient = bounds->vertices[v].min;
+        vertices_of(t->open)[v].desired = bounds->vertices[v].want;
+    }
+    for (uint32_t g = 0; g < t->n_groups; g++) {
+        groups_of(t->open)[g].minimal = bounds->groups[g].lo;
+        groups_of(t->open)[g].desired = bounds->groups[g].hi;
+    }
+}
+
+void timeline_assign(struct timeline *t, const uint32_t *parallelism, const uint32_t *group_slots)
+{
+    if (!t->open)
+        return;
+    for (uint32_t v = 0; v < t->n_vertices; v++)
+        vertices_of(t->open)[v].post = parallelism[v];
+    for (uint32_t g = 0; g < t->n_groups; g++)
+        groups_of(t->open)[g].post = group_slots[g];
+}
+
+int timeline_exception(struct timeline *t, const char *text)
+{
+    char *copy;
+
+    if (!t->open)
+        return 0;
+    copy = mem_text(t->alloc, text, PLIANT_CAUSE_MAX);
+    if (!copy)
+        return -ENOMEM;
+    mem_free(t->alloc, t->open->exception);
+    t->open->exception = copy;
+    return 0;
+}
+
+int timeline_span(struct timeline *t, enum pliant_state state, int64_t enter_at_ms,
+                  int64_t leave_at_ms)
+{
+    struct rescale_record *r = t->open;
+    struct pliant_rescale_span *span;
+
+    if (!r)
+        return 0;
+    if (r->spans.n == TIMELINE_SPANS_MAX) {
+        mem_free(t->alloc, (void *)(uintptr_t)r->spans.v[0].exception);
+        memmove(r->spans.v, r->spans.v + 1, --r->spans.n * sizeof *r->spans.v);
+    }
+    span = vec_push(t->alloc, &r->spans);
+    if (!span)
+        return -ENOMEM;
+    *span = (struct pliant_rescale_span){.state = (uint8_t)state,
+                                         .enter_at_ms = enter_at_ms,
+                                         .leave_at_ms = leave_at_ms,
+                                         .exception = r->exception};
+    r->exception = NULL;
+    r->view.spans = r->spans.v;
+    r->view.n_spans = (uint32_t)r->spans.n;
+    return 0;
+}
+
+/* ---- closing ---------------------------------------------------------------------------- */
+
+static int sample_add(struct timeline *t, struct rescale_samples *s, int64_t duration_ms)
+{
+    if (!s->ring) {
+        s->ring = mem_zero(t->alloc, TIMELINE_SAMPLES, sizeof *s->ring);
+        if (!s->ring)
+            return -ENOMEM;
+    }
+    if (s->count == 0 || duration_ms < s->min)
+        s->min = duration_ms;
+    if (s->count == 0 || duration_ms > s->max)
+        s->max = duration_ms;
+    s->sum += duration_ms;
+    s->ring[s->count++ % TIMELINE_SAMPLES] = duration_ms;
+    return 0;
+}
+
+int timeline_close(struct timeline *t, int64_t now_ms, enum pliant_rescale_end end)
+{
+    struct rescale_record *r = t->open;
+    enum pliant_rescale_terminal kind = pliant_rescale_terminal(end);
+
+    if (!r)
+        return 0;
+    r->view.end = end;
+    r->view.end_at_ms = now_ms;
+    t->open = NULL;
+    record_drop(t->alloc, t->last[kind]);
+    t->last[kind] = r;
+    r->refs++;
+    if (sample_add(t, &t->samples[PLIANT_TERMINAL_NONE], now_ms - r->view.start_at_ms) < 0)
+        return -ENOMEM;
+    return sample_add(t, &t->samples[kind], now_ms - r->view.start_at_ms);
+}
+
+/* ---- looking at it ---------------------------------------------------------------------- */
+
+enum pliant_rescale_terminal pliant_rescale_terminal(enum pliant_rescale_end end)
+{
+    switch (end) {
+    case PLIANT_RESCALE_OPEN:
+        return PLIANT_TERMINAL_NONE;
+    case PLIANT_RESCALE_SUCCEEDED:
+        return PLIANT_TERMINAL_COMPLETED;
+    case PLIANT_RESCALE_EXCEPTION_OCCURRED:
+        return PLIANT_TERMINAL_FAILED;
+    case PLIANT_RESCALE_REQUIREMENTS_UPDATED:
+    case PLIANT_RESCALE_NO_CHANGE:
+    case PLIANT_RESCALE_JOB_FINISHED:
+    case PLIANT_RESCALE_JOB_FAILED:
+    case PLIANT_RESCALE_JOB_CANCELED:
+    case PLIANT_RESCALE_JOB_SUSPENDED:
+        return PLIANT_TERMINAL_IGNORED;
+    }
+    return PLIANT_TERMINAL_NONE;
+}
+
+const struct pliant_rescale *timeline_at(const struct timeline *t, size_t i)
+{
+    return i < t->n ? &t->ring[(t->first + t->n - 1 - i) % t->size]->view : NULL;
+}
+
+static void sort(int64_t *v, size_t n)
+{
+    for (size_t gap = n / 2; gap > 0; gap /= 2)
+        for (size_t i = gap; i < n; i++) {
+            int64_t x = v[i];
+            size_t j = i;
+
+            for (; j >= gap && v[j - gap] > x; j -= gap)
+                v[j] = v[j - gap];
+            v[j] = x;
+        }
+}
+
+/* Between the two nearest ranks, in proportion. */
+static double percentile(const int64_t *sorted, size_t n, double share)
+{
+    double rank = share * (double)(n - 1), low = floor(rank);
+    size_t i = (size_t)low;
+
+    if (i + 1 == n)
+        return (double)sorted[i];
+    return (double)sorted[i] + (rank - low) * (double)(sorted[i + 1] - sorted[i]);
+}
+
+static struct pliant_rescale_stats stats_of(const struct rescale_samples *s)
+{
+    int64_t sorted[TIMELINE_SAMPLES];
+    size_t n = s->count < TIMELINE_SAMPLES ? (size_t)s->count : TIMELINE_SAMPLES;
+
+    if (n == 0)
+        return (struct pliant_rescale_stats){
+            .p50 = NAN, .p90 = NAN, .p95 = NAN, .p99 = NAN, .p999 = NAN};
+    memcpy(sorted, s->ring, n * sizeof *sorted);
+    sort(sorted, n);
+    return (struct pliant_rescale_stats){
+        .count = s->count,
+        .min = (double)s->min,
+        .max = (double)s->max,
+        .avg = (double)s->sum / (double)s->count,
+        .p50 = percentile(sorted, n, 0.5),
+        .p90 = percentile(sorted, n, 0.9),
+        .p95 = percentile(sorted, n, 0.95),
+        .p99 = percentile(sorted, n, 0.99),
+        .p999 = percentile(sorted, n, 0.999),
+    };
+}
+
+void timeline_summary(const struct timeline *t, struct pliant_rescale_summary *ret)
+{
+    *ret = (struct pliant_rescale_summary){.opened = t->opened, .in_progress = t->open != NULL};
+    ret->all = stats_of(&t->samples[PLIANT_TERMINAL_NONE]);
+    for (size_t i = 0; i < PLIANT_TERMINALS; i++)
+        ret->of[i] = stats_of(&t->samples[i]);
+    ret->of[PLIANT_TERMINAL_NONE] = stats_of(&(struct rescale_samples){0});
+}
