@@ -62,7 +62,7 @@ static void come_to(struct sweep *s, const struct number_map *positions, uint32_
     s->old = old;
     s->old_range.first = old == 0 ? 0 : s->old_range.last + 1;
     s->old_range.last = key_groups_range(s->max_parallelism, s->old_parallelism, old).last;
-    s->position = number_map_cell(positions, entry->slot)->number;
+    s->position = number_map_get(positions, entry->slot);
     s->weight = weight_of(entry->bytes, s->old_range.last - s->old_range.first + 1);
 }
 
@@ -153,13 +153,16 @@ static int score_units(struct locality *l, scored_unit *each, void *ctx)
 
 /* ---- begin and end ---------------------------------------------------------------------- */
 
-static void number_slots(struct locality *l)
+static int number_slots(struct locality *l)
 {
-    for (uint32_t i = 0; i < l->request->n_slots; i++) {
-        uint32_t slot = l->request->slots[i].slot;
+    const struct placement_request *r = l->request;
 
-        *number_map_cell(&l->positions, slot) = (struct number_cell){slot, i};
-    }
+    if (number_map_init(&l->positions, r->n_slots, l->a) < 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < r->n_slots; i++)
+        if (number_map_put(&l->positions, r->slots[i].slot, i, l->a) == NUMBER_NONE)
+            return -ENOMEM;
+    return 0;
 }
 
 static struct sweep sweep_of(const struct placement_request *r, uint32_t v)
@@ -221,12 +224,10 @@ static int locality_begin(struct locality *l, const struct placement_request *r,
         .score = mem_zero(a, r->n_slots, sizeof *l->score),
         .touched = mem_resize(a, NULL, r->n_slots, sizeof *l->touched),
     };
-    if (!l->sweeps || !l->group_end || !l->score || !l->touched ||
-        number_map_init(&l->positions, r->n_slots, a) < 0) {
+    if (!l->sweeps || !l->group_end || !l->score || !l->touched || number_slots(l) < 0) {
         locality_end(l);
         return -ENOMEM;
     }
-    number_slots(l);
     start_sweeps(l);
     return 0;
 }
@@ -286,14 +287,14 @@ static int sort_pairs(struct pairs *p, const struct pliant_alloc *a)
 }
 
 /* Best pairs first; then the units left over onto the slots left over, both in order. */
-static void choose(const struct placement_request *r, const struct pairs *p, uint32_t n_units,
-                   uint32_t *taken, uint32_t *unit_slots)
+static void choose(uint32_t n_slots, const struct pairs *p, uint32_t n_units, uint32_t *taken,
+                   uint32_t *unit_slots)
 {
     uint32_t next = 0;
 
-    memset(taken, 0, r->n_slots * sizeof *taken);
+    memset(taken, 0, n_slots * sizeof *taken);
     for (uint32_t unit = 0; unit < n_units; unit++)
-        unit_slots[unit] = NUMBER_NONE; /* positions until the end */
+        unit_slots[unit] = NUMBER_NONE;
     for (size_t i = 0; i < p->n; i++) {
         uint32_t position = p->v[i].minor, unit = p->v[i].value;
 
@@ -303,12 +304,11 @@ static void choose(const struct placement_request *r, const struct pairs *p, uin
         unit_slots[unit] = position;
     }
     for (uint32_t unit = 0; unit < n_units; unit++) {
-        if (unit_slots[unit] == NUMBER_NONE) {
-            while (taken[next])
-                next++;
-            unit_slots[unit] = next++;
-        }
-        unit_slots[unit] = r->slots[unit_slots[unit]].slot;
+        if (unit_slots[unit] != NUMBER_NONE)
+            continue;
+        while (taken[next])
+            next++;
+        unit_slots[unit] = next++;
     }
 }
 
@@ -325,7 +325,7 @@ int place_by_locality(const struct placement_request *request, uint32_t n_units,
     if (rc == 0)
         rc = sort_pairs(&pairs, a);
     if (rc == 0)
-        choose(request, &pairs, n_units, l.touched, unit_slots);
+        choose(request->n_slots, &pairs, n_units, l.touched, unit_slots);
     mem_free(a, pairs.v);
     locality_end(&l);
     return rc;

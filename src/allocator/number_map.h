@@ -19,15 +19,18 @@ struct number_cell {
 
 struct number_map {
     struct number_cell *cells;
-    unsigned bits; /* of them there are 2^bits */
+    uint32_t n;    /* keys */
+    unsigned bits; /* there are 2^bits cells, at least twice as many as keys */
 };
 
-/* Room for n different keys. */
+/* An empty map that has room for n keys before it grows; n < 2^30. */
 int number_map_init(struct number_map *m, uint32_t n, const struct pliant_alloc *a);
 void number_map_free(struct number_map *m, const struct pliant_alloc *a);
 
-/* The cell of `key`, or the empty cell where it belongs (its number is NUMBER_NONE): fill in
- * both to add it. */
+/* Twice the cells. Nothing has changed on error. */
+int number_map_grow(struct number_map *m, const struct pliant_alloc *a);
+
+/* The cell of `key`, or the empty cell where it belongs. */
 static inline struct number_cell *number_map_cell(const struct number_map *m, uint32_t key)
 {
     uint32_t mask = (UINT32_C(1) << m->bits) - 1;
@@ -37,6 +40,28 @@ static inline struct number_cell *number_map_cell(const struct number_map *m, ui
     while (m->cells[at].number != NUMBER_NONE && m->cells[at].key != key)
         at = (at + 1) & mask;
     return &m->cells[at];
+}
+
+/* NUMBER_NONE if it has none. */
+static inline uint32_t number_map_get(const struct number_map *m, uint32_t key)
+{
+    return number_map_cell(m, key)->number;
+}
+
+/* The number of `key`: `number` if it has none yet. NUMBER_NONE: no memory. */
+static inline uint32_t number_map_put(struct number_map *m, uint32_t key, uint32_t number,
+                                      const struct pliant_alloc *a)
+{
+    struct number_cell *cell;
+
+    if (m->n >= UINT32_C(1) << (m->bits - 1) && number_map_grow(m, a) < 0)
+        return NUMBER_NONE;
+    cell = number_map_cell(m, key);
+    if (cell->number == NUMBER_NONE) {
+        *cell = (struct number_cell){key, number};
+        m->n++;
+    }
+    return cell->number;
 }
 
 #endif

@@ -1,6 +1,7 @@
-/* place.h - the ways to choose slots, between the files of the allocator
+/* place.h - between the files of the allocator
  *
- * Each fills unit_slots[n_units]; n_units is place_units(request), > 0 and <= n_slots.
+ * A way to place fills unit_slots[n_units] with indices into request->slots; n_units is
+ * place_units(request), > 0 and <= n_slots.
  * Errors  -ENOMEM; unit_slots then holds anything
  */
 #ifndef PLIANT_ALLOCATOR_PLACE_H
