@@ -7,15 +7,15 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "spec/memory.h"
 #include "util/decimal.h"
 
-#define PIECE 65536u      /* a file gets at least so much at a time */
-#define GROWN_BY_BYTE 6u  /* "\u001f" */
-#define NUMBER_SIZE 24u   /* sign, 20 digits, quotes */
-#define PUNCTUATION 8u    /* comma, quotes, colon, bracket */
+#define PIECE 65536u     /* a file gets at least so much at a time */
+#define GROWN_BY_BYTE 6u /* "\u001f" */
+#define NUMBER_SIZE 24u  /* sign, 20 digits, quotes */
+#define PUNCTUATION 8u   /* comma, quotes, colon, bracket */
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
@@ -26,7 +26,7 @@ void json_init(struct json *j, FILE *file)
 
 void json_free(struct json *j)
 {
-    free(j->v);
+    mem_free(spec_memory, j->v);
     *j = (struct json){0};
 }
 
@@ -62,7 +62,7 @@ static bool grow(struct json *j, size_t more)
             return fail(j, -ENOMEM);
         cap *= 2;
     }
-    v = realloc(j->v, cap);
+    v = mem_resize(spec_memory, j->v, cap, 1);
     if (!v)
         return fail(j, -ENOMEM);
     j->v = v;

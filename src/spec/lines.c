@@ -5,9 +5,10 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "spec/memory.h"
 
 #define PIECE 65536u /* of one read */
 
@@ -126,7 +127,7 @@ int lines_open(const char *path, size_t longest, bool again, struct lines *ret,
 int lines_of(const char *name, const char *text, size_t size, size_t longest, struct lines *ret,
              struct spec_error *err)
 {
-    char *copy = malloc(size + 1);
+    char *copy = mem_resize(spec_memory, NULL, size + 1, 1);
 
     if (!copy)
         return no_memory(name, err);
@@ -155,7 +156,7 @@ static int fill(struct lines *l, struct spec_error *err)
     }
     if (l->cap - l->end < PIECE) {
         size_t cap = l->cap + (l->cap > PIECE ? l->cap : PIECE);
-        char *v = realloc(l->v, cap);
+        char *v = mem_resize(spec_memory, l->v, cap, 1);
 
         if (!v)
             return no_memory(l->name, err);
@@ -238,6 +239,6 @@ int lines_rewind(struct lines *l, struct spec_error *err)
 void lines_close(struct lines *l)
 {
     close_input(l);
-    free(l->v);
+    mem_free(spec_memory, l->v);
     *l = (struct lines){.fd = -1};
 }

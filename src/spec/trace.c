@@ -6,17 +6,19 @@
 #include "spec/trace.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "spec/lines.h"
+#include "spec/doc_build.h"
+#include "spec/memory.h"
+#include "spec/quick_line.h"
 #include "spec/trace_decode.h"
 #include "spec/trace_history.h"
 
 struct trace {
-    struct lines lines;  /* a stream: `doc` holds its present line */
+    struct lines lines; /* a stream: `doc` holds its present line */
     struct doc_file doc;
+    struct quick_line quick;
     const struct doc_file *f; /* &doc, or the document that has the list */
     const struct doc *list;   /* NULL: a stream */
     const struct doc *next;   /* the next element of the list */
@@ -49,7 +51,7 @@ static int next_line(struct trace *t, struct spec_error *err)
         if (r <= 0)
             return r;
     } while (blank(text, size));
-    r = doc_line(&t->doc, text, size, t->lines.line, err);
+    r = quick_line_decode(&t->quick, &t->doc, text, size, t->lines.line, err);
     if (r == -EINVAL && cut)
         return lines_error(&t->lines, err, "the file is cut in the middle of line %u",
                            t->lines.line);
@@ -72,12 +74,6 @@ static int next_object(struct trace *t, const struct doc **ret, struct spec_erro
     return r;
 }
 
-static int no_memory(const struct trace *t, struct spec_error *err)
-{
-    snprintf(err->text, sizeof err->text, "%s: no memory", t->f->name);
-    return -ENOMEM;
-}
-
 static int read_header(struct trace *t, struct spec_error *err)
 {
     const struct doc *object;
@@ -93,8 +89,8 @@ static int read_header(struct trace *t, struct spec_error *err)
     r = trace_decode_header(t->f, object, &name, err);
     if (r < 0 || t->name || !name)
         return r;
-    t->name = strdup(name);
-    return t->name ? 0 : no_memory(t, err);
+    t->name = mem_text(spec_memory, name, strlen(name));
+    return t->name ? 0 : doc_no_memory(t->f, err);
 }
 
 /* ---- opening and closing ------------------------------------------------------------------ */
@@ -102,10 +98,10 @@ static int read_header(struct trace *t, struct spec_error *err)
 static struct trace *new_trace(const char *name, const struct trace_rules *rules,
                                struct spec_error *err)
 {
-    struct trace *t = calloc(1, sizeof *t);
+    struct trace *t = mem_zero(spec_memory, 1, sizeof *t);
 
     if (!t) {
-        snprintf(err->text, sizeof err->text, "%s: no memory", name);
+        doc_no_memory(&(struct doc_file){.name = name}, err);
         return NULL;
     }
     t->lines.fd = -1;
@@ -149,8 +145,8 @@ int trace_of_text(const char *name, const char *text, size_t size, const struct 
     return begin(t, lines_of(name, text, size, TRACE_LINE_MAX, &t->lines, err), ret, err);
 }
 
-int trace_of_list(const struct doc_file *f, const struct doc *list,
-                  const struct trace_rules *rules, struct trace **ret, struct spec_error *err)
+int trace_of_list(const struct doc_file *f, const struct doc *list, const struct trace_rules *rules,
+                  struct trace **ret, struct spec_error *err)
 {
     struct trace *t;
 
@@ -172,9 +168,10 @@ void trace_close(struct trace **t)
     trace_history_free(&(*t)->history);
     trace_decoder_free(&(*t)->decoder);
     doc_free(&(*t)->doc);
+    quick_line_free(&(*t)->quick);
     lines_close(&(*t)->lines);
-    free((*t)->name);
-    free(*t);
+    mem_free(spec_memory, (*t)->name);
+    mem_free(spec_memory, *t);
     *t = NULL;
 }
 

@@ -91,8 +91,8 @@ struct trace_rules {
 
 struct trace_summary {
     uint64_t events;
-    int64_t last_t_ms; /* 0 without events */
-    bool has_checkpoints; /* a checkpoint event, completed or failed */
+    int64_t last_t_ms;     /* 0 without events */
+    bool has_checkpoints;  /* a checkpoint event, completed or failed */
     uint64_t lines, bytes; /* 0 for a list in a document */
 };
 
@@ -108,8 +108,8 @@ int trace_of_text(const char *name, const char *text, size_t size, const struct 
                   struct trace **ret, struct spec_error *err);
 
 /* The same on a list in a document: the header, then the events. Borrows the document. */
-int trace_of_list(const struct doc_file *f, const struct doc *list,
-                  const struct trace_rules *rules, struct trace **ret, struct spec_error *err);
+int trace_of_list(const struct doc_file *f, const struct doc *list, const struct trace_rules *rules,
+                  struct trace **ret, struct spec_error *err);
 
 /* 1 and the next event; 0 at the end. */
 int trace_next(struct trace *t, struct trace_event *ret, struct spec_error *err);

@@ -2,40 +2,79 @@
 #include "spec/trace_decode.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "spec/doc_build.h"
+#include "spec/memory.h"
 #include "util/nearest.h"
 
-#define KEYS_MAX 10
+/* Every key of every kind. */
+enum key {
+    KEY_T,
+    KEY_EV,
+    KEY_NODE,
+    KEY_SLOTS,
+    KEY_ZONE,
+    KEY_DOMAIN,
+    KEY_LABELS,
+    KEY_DEADLINE,
+    KEY_REASON,
+    KEY_ID,
+    KEY_COUNTS,
+    KEY_PATH,
+    KEY_CAUSE,
+    KEY_VERTEX,
+    KEY_SUBTASK,
+    KEY_RECOVERABLE,
+    KEY_VERTICES,
+    KEYS,
+};
 
-/* What each kind has: "t" and "ev" first, then the keys that it needs, then those it may have. */
+static const char *const key_names[KEYS] = {
+    "t",  "ev",     "node", "slots", "zone",   "domain",  "labels",      "deadline_ms", "reason",
+    "id", "counts", "path", "cause", "vertex", "subtask", "recoverable", "vertices",
+};
+
+#define KEYS_OF_KIND 8
+
+/* What each kind has: first the keys that it needs, then those that it may have. */
 static const struct kind_row {
     const char *name;
-    const char *keys[KEYS_MAX]; /* NULL-terminated */
-    size_t n_needed;            /* the first of them */
+    enum key keys[KEYS_OF_KIND];
+    size_t n_needed, n;
 } kinds[TRACE_KINDS] = {
     /* clang-format off */
-    [TRACE_NODE_UP] =
-        {"node_up", {"t", "ev", "node", "slots", "zone", "domain", "labels"}, 4},
-    [TRACE_NODE_DOWN] = {"node_down", {"t", "ev", "node"}, 3},
-    [TRACE_NODE_DRAIN] = {"node_drain", {"t", "ev", "node", "deadline_ms", "reason"}, 3},
-    [TRACE_CHECKPOINT] = {"checkpoint", {"t", "ev", "id"}, 3},
-    [TRACE_CHECKPOINT_FAILED] = {"checkpoint_failed", {"t", "ev", "id", "counts"}, 3},
-    [TRACE_SAVEPOINT_COMPLETED] = {"savepoint_completed", {"t", "ev", "path"}, 2},
-    [TRACE_SAVEPOINT_FAILED] = {"savepoint_failed", {"t", "ev", "cause"}, 2},
-    [TRACE_TASK_RUNNING] = {"task_running", {"t", "ev", "vertex", "subtask"}, 4},
-    [TRACE_TASK_FINISHED] = {"task_finished", {"t", "ev", "vertex", "subtask"}, 4},
-    [TRACE_TASK_CANCELED] = {"task_canceled", {"t", "ev", "vertex", "subtask"}, 4},
-    [TRACE_TASK_FAILED] =
-        {"task_failed", {"t", "ev", "vertex", "subtask", "recoverable", "cause"}, 4},
-    [TRACE_GLOBAL_FAILURE] = {"global_failure", {"t", "ev", "recoverable", "cause"}, 2},
-    [TRACE_CREATION_FAILED] = {"creation_failed", {"t", "ev", "recoverable", "cause"}, 2},
-    [TRACE_REQUIREMENTS] = {"requirements", {"t", "ev", "vertices"}, 3},
-    [TRACE_CANCEL] = {"cancel", {"t", "ev"}, 2},
-    [TRACE_SUSPEND] = {"suspend", {"t", "ev"}, 2},
-    [TRACE_STOP_WITH_SAVEPOINT] = {"stop_with_savepoint", {"t", "ev"}, 2},
+    [TRACE_NODE_UP] = {"node_up",
+        {KEY_T, KEY_EV, KEY_NODE, KEY_SLOTS, KEY_ZONE, KEY_DOMAIN, KEY_LABELS}, 4, 7},
+    [TRACE_NODE_DOWN] = {"node_down", {KEY_T, KEY_EV, KEY_NODE}, 3, 3},
+    [TRACE_NODE_DRAIN] = {"node_drain",
+        {KEY_T, KEY_EV, KEY_NODE, KEY_DEADLINE, KEY_REASON}, 3, 5},
+    [TRACE_CHECKPOINT] = {"checkpoint", {KEY_T, KEY_EV, KEY_ID}, 3, 3},
+    [TRACE_CHECKPOINT_FAILED] = {"checkpoint_failed", {KEY_T, KEY_EV, KEY_ID, KEY_COUNTS}, 3, 4},
+    [TRACE_SAVEPOINT_COMPLETED] = {"savepoint_completed", {KEY_T, KEY_EV, KEY_PATH}, 2, 3},
+    [TRACE_SAVEPOINT_FAILED] = {"savepoint_failed", {KEY_T, KEY_EV, KEY_CAUSE}, 2, 3},
+    [TRACE_TASK_RUNNING] = {"task_running", {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK}, 4, 4},
+    [TRACE_TASK_FINISHED] = {"task_finished", {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK}, 4, 4},
+    [TRACE_TASK_CANCELED] = {"task_canceled", {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK}, 4, 4},
+    [TRACE_TASK_FAILED] = {"task_failed",
+        {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK, KEY_RECOVERABLE, KEY_CAUSE}, 4, 6},
+    [TRACE_GLOBAL_FAILURE] = {"global_failure", {KEY_T, KEY_EV, KEY_RECOVERABLE, KEY_CAUSE}, 2, 4},
+    [TRACE_CREATION_FAILED] = {"creation_failed",
+        {KEY_T, KEY_EV, KEY_RECOVERABLE, KEY_CAUSE}, 2, 4},
+    [TRACE_REQUIREMENTS] = {"requirements", {KEY_T, KEY_EV, KEY_VERTICES}, 3, 3},
+    [TRACE_CANCEL] = {"cancel", {KEY_T, KEY_EV}, 2, 2},
+    [TRACE_SUSPEND] = {"suspend", {KEY_T, KEY_EV}, 2, 2},
+    [TRACE_STOP_WITH_SAVEPOINT] = {"stop_with_savepoint", {KEY_T, KEY_EV}, 2, 2},
     /* clang-format on */
+};
+
+/* An object with its members by key, so that each is looked for once. */
+struct object {
+    struct trace_decoder *d;
+    const struct doc_file *f;
+    const struct doc *map;
+    const struct doc *at[KEYS]; /* NULL: it has none such */
+    struct spec_error *err;
 };
 
 static const char *const worker_group_kinds[] = {"launched", "launch_failed", "worker_exit",
@@ -46,220 +85,217 @@ const char *trace_kind_name(enum trace_kind kind)
     return kinds[kind].name;
 }
 
-/* A key that may be missing. */
-static int optional(int r)
+/* An integer, or *ret as it is where there is none. */
+static int decode_int(const struct object *o, enum key key, int64_t min, int64_t max, int64_t *ret)
 {
-    return r == -ENOENT ? 0 : r;
+    return o->at[key] ? doc_as_int(o->f, o->at[key], min, max, ret, o->err) : 0;
 }
 
-static int no_memory(const struct doc_file *f, struct spec_error *err)
+static int decode_bool(const struct object *o, enum key key, bool *ret)
 {
-    snprintf(err->text, sizeof err->text, "%s: no memory", f->name);
-    return -ENOMEM;
+    return o->at[key] ? doc_bool(o->f, o->map, key_names[key], ret, o->err) : 0;
 }
 
-/* A name of at least one byte. */
-static int decode_name(const struct doc_file *f, const struct doc *map, const char *key,
-                       const char **ret, struct spec_error *err)
+static int decode_text(const struct object *o, enum key key, const char **ret)
 {
-    int r = doc_string(f, map, key, PLIANT_NAME_MAX, ret, err);
+    return o->at[key] ? doc_as_string(o->f, o->at[key], TRACE_LINE_MAX, ret, o->err) : 0;
+}
 
-    if (r < 0)
+static int check_name(const struct object *o, const struct doc *at, const char *name)
+{
+    if (name[0] && strlen(name) <= PLIANT_NAME_MAX)
+        return 0;
+    return doc_error(o->f, at, o->err, "a name has 1 to %u bytes", PLIANT_NAME_MAX);
+}
+
+/* A name, which must be there. */
+static int decode_name(const struct object *o, enum key key, const char **ret)
+{
+    int r = doc_as_string(o->f, o->at[key], PLIANT_NAME_MAX, ret, o->err);
+
+    return r < 0 ? r : check_name(o, o->at[key], *ret);
+}
+
+/* A name, where an empty one says no more than none. */
+static int decode_place(const struct object *o, enum key key, const char **ret)
+{
+    int r = decode_text(o, key, ret);
+
+    if (r < 0 || !*ret)
         return r;
-    if ((*ret)[0] == '\0')
-        return doc_error(f, doc_get(map, key), err, "is empty; accepted: 1 to %u bytes",
-                         PLIANT_NAME_MAX);
+    if ((*ret)[0])
+        return check_name(o, o->at[key], *ret);
+    *ret = NULL;
     return 0;
 }
 
-/* The same, where an empty one says no more than a missing one. */
-static int decode_place(const struct doc_file *f, const struct doc *map, const char *key,
-                        const char **ret, struct spec_error *err)
+static int decode_label(const struct object *o, const struct doc *at)
 {
-    int r = optional(doc_string(f, map, key, PLIANT_NAME_MAX, ret, err));
+    struct pliant_label *label = vec_push(spec_memory, &o->d->labels);
+    int r;
 
-    if (r == 0 && *ret && (*ret)[0] == '\0')
-        *ret = NULL;
-    return r;
+    if (!label)
+        return doc_no_memory(o->f, o->err);
+    label->key = at->key;
+    r = check_name(o, at, at->key);
+    return r < 0 ? r : doc_as_string(o->f, at, PLIANT_NAME_MAX, &label->value, o->err);
 }
 
-static int decode_labels(struct trace_decoder *d, const struct doc_file *f, const struct doc *map,
-                         struct trace_event *ev, struct spec_error *err)
+static int decode_labels(const struct object *o, struct trace_event *ev)
 {
-    const struct doc *labels = doc_get(map, "labels");
+    const struct doc *labels = o->at[KEY_LABELS];
+    int r = 0;
 
-    d->labels.n = 0;
     if (!labels)
         return 0;
     if (labels->kind != DOC_MAP)
-        return doc_error(f, labels, err, "accepted: a map of strings");
-    for (const struct doc *at = labels->child; at; at = at->next) {
-        struct pliant_label *label = vec_push(NULL, &d->labels);
-        int r;
-
-        if (!label)
-            return no_memory(f, err);
-        label->key = at->key;
-        if (at->key[0] == '\0' || strlen(at->key) > PLIANT_NAME_MAX)
-            return doc_error(f, at, err, "the label's name must have 1 to %u bytes",
-                             PLIANT_NAME_MAX);
-        r = doc_string(f, labels, at->key, PLIANT_NAME_MAX, &label->value, err);
-        if (r < 0)
-            return r;
-    }
-    ev->labels = d->labels.v;
-    ev->n_labels = d->labels.n;
-    return 0;
+        return doc_error(o->f, labels, o->err, "accepted: a map of strings");
+    o->d->labels.n = 0;
+    for (const struct doc *at = labels->child; at && r == 0; at = at->next)
+        r = decode_label(o, at);
+    ev->labels = o->d->labels.v;
+    ev->n_labels = o->d->labels.n;
+    return r;
 }
 
-static int decode_node_up(struct trace_decoder *d, const struct doc_file *f, const struct doc *map,
-                          struct trace_event *ev, struct spec_error *err)
+static int decode_node_up(const struct object *o, struct trace_event *ev)
 {
     int64_t slots = 0;
-    int r = decode_name(f, map, "node", &ev->node, err);
+    int r = decode_name(o, KEY_NODE, &ev->node);
 
     if (r == 0)
-        r = doc_int(f, map, "slots", 0, PLIANT_MAX_SLOTS, &slots, err);
+        r = decode_int(o, KEY_SLOTS, 0, PLIANT_MAX_SLOTS, &slots);
     if (r == 0)
-        r = decode_place(f, map, "zone", &ev->zone, err);
+        r = decode_place(o, KEY_ZONE, &ev->zone);
     if (r == 0)
-        r = decode_place(f, map, "domain", &ev->domain, err);
+        r = decode_place(o, KEY_DOMAIN, &ev->domain);
     if (r == 0)
-        r = decode_labels(d, f, map, ev, err);
+        r = decode_labels(o, ev);
     ev->slots = (uint32_t)slots;
     return r;
 }
 
-static int decode_drain(const struct doc_file *f, const struct doc *map, struct trace_event *ev,
-                        struct spec_error *err)
+static int decode_reason(const struct object *o, enum pliant_drain_reason *ret)
 {
-    const char *reason = NULL;
-    int r = decode_name(f, map, "node", &ev->node, err);
+    const char *name = NULL;
+    int r = decode_text(o, KEY_REASON, &name);
 
-    if (r == 0)
-        r = optional(doc_int(f, map, "deadline_ms", -DOC_INTEGER_MAX, DOC_INTEGER_MAX, &ev->deadline_ms, err));
-    if (r == 0)
-        r = optional(doc_string(f, map, "reason", PLIANT_NAME_MAX, &reason, err));
-    ev->reason = PLIANT_DRAIN_PREEMPTION;
-    if (r < 0 || !reason)
+    *ret = PLIANT_DRAIN_PREEMPTION;
+    if (r < 0 || !name)
         return r;
     for (enum pliant_drain_reason i = PLIANT_DRAIN_PREEMPTION; i <= PLIANT_DRAIN_IDLE; i++)
-        if (strcmp(reason, pliant_drain_reason_name(i)) == 0) {
-            ev->reason = i;
+        if (strcmp(name, pliant_drain_reason_name(i)) == 0) {
+            *ret = i;
             return 0;
         }
-    return doc_error(f, doc_get(map, "reason"), err,
-                     "\"%.40s\" is not a reason; accepted: preemption, scale-down, upgrade, idle",
-                     reason);
+    return doc_error(o->f, o->at[KEY_REASON], o->err,
+                     "unknown reason \"%.40s\"; accepted: preemption, scale-down, upgrade, idle",
+                     name);
 }
 
-static int decode_checkpoint(const struct doc_file *f, const struct doc *map,
-                             struct trace_event *ev, struct spec_error *err)
+static int decode_drain(const struct object *o, struct trace_event *ev)
+{
+    int r = decode_name(o, KEY_NODE, &ev->node);
+
+    if (r == 0)
+        r = decode_int(o, KEY_DEADLINE, -DOC_INTEGER_MAX, DOC_INTEGER_MAX, &ev->deadline_ms);
+    return r < 0 ? r : decode_reason(o, &ev->reason);
+}
+
+static int decode_checkpoint(const struct object *o, struct trace_event *ev)
 {
     int64_t id = 0;
-    int r = doc_int(f, map, "id", 1, DOC_INTEGER_MAX, &id, err);
+    int r = decode_int(o, KEY_ID, 1, DOC_INTEGER_MAX, &id);
 
-    ev->counts = true;
-    if (r == 0)
-        r = optional(doc_bool(f, map, "counts", &ev->counts, err));
     ev->id = (uint64_t)id;
-    return r;
+    ev->counts = true;
+    return r < 0 ? r : decode_bool(o, KEY_COUNTS, &ev->counts);
 }
 
 /* With or without a task. */
-static int decode_failure(const struct doc_file *f, const struct doc *map, struct trace_event *ev,
-                          struct spec_error *err)
+static int decode_failure(const struct object *o, struct trace_event *ev)
 {
     int r;
 
     ev->recoverable = true;
-    r = optional(doc_bool(f, map, "recoverable", &ev->recoverable, err));
-    if (r == 0)
-        r = optional(doc_string(f, map, "cause", TRACE_LINE_MAX, &ev->cause, err));
-    return r;
+    r = decode_bool(o, KEY_RECOVERABLE, &ev->recoverable);
+    return r < 0 ? r : decode_text(o, KEY_CAUSE, &ev->cause);
 }
 
-static int decode_task(const struct doc_file *f, const struct doc *map, struct trace_event *ev,
-                       struct spec_error *err)
+static int decode_task(const struct object *o, struct trace_event *ev)
 {
     int64_t subtask = 0;
-    int r = decode_name(f, map, "vertex", &ev->vertex, err);
+    int r = decode_name(o, KEY_VERTEX, &ev->vertex);
 
     if (r == 0)
-        r = doc_int(f, map, "subtask", 0, PLIANT_MAX_PARALLELISM - 1, &subtask, err);
+        r = decode_int(o, KEY_SUBTASK, 0, PLIANT_MAX_PARALLELISM - 1, &subtask);
     if (r == 0 && ev->kind == TRACE_TASK_FAILED)
-        r = decode_failure(f, map, ev, err);
+        r = decode_failure(o, ev);
     ev->subtask = (uint32_t)subtask;
     return r;
 }
 
-static int decode_bounds(const struct doc_file *f, const struct doc *at,
-                         struct pliant_bounds *bounds, struct spec_error *err)
+static int decode_bounds(const struct object *o, const struct doc *at)
 {
     static const char *const keys[] = {"min", "max", NULL};
+    struct pliant_bounds *bounds = vec_push(spec_memory, &o->d->bounds);
     int r;
 
-    if (at->key[0] == '\0' || strlen(at->key) > PLIANT_NAME_MAX)
-        return doc_error(f, at, err, "the vertex's name must have 1 to %u bytes",
-                         PLIANT_NAME_MAX);
-    if (at->kind != DOC_MAP)
-        return doc_error(f, at, err, "accepted: {\"min\": N, \"max\": N}");
+    if (!bounds)
+        return doc_no_memory(o->f, o->err);
     *bounds = (struct pliant_bounds){.vertex = at->key, .min = -1, .max = -1};
-    r = doc_known_keys(f, at, keys, err);
+    r = check_name(o, at, at->key);
     if (r == 0)
-        r = optional(doc_int(f, at, "min", -DOC_INTEGER_MAX, DOC_INTEGER_MAX, &bounds->min, err));
+        r = doc_known_keys(o->f, at, keys, o->err);
     if (r == 0)
-        r = optional(doc_int(f, at, "max", -DOC_INTEGER_MAX, DOC_INTEGER_MAX, &bounds->max, err));
+        r = doc_int(o->f, at, "min", -DOC_INTEGER_MAX, DOC_INTEGER_MAX, &bounds->min, o->err);
+    if (r == 0 || r == -ENOENT)
+        r = doc_int(o->f, at, "max", -DOC_INTEGER_MAX, DOC_INTEGER_MAX, &bounds->max, o->err);
+    return r == -ENOENT ? 0 : r;
+}
+
+static int decode_requirements(const struct object *o, struct trace_event *ev)
+{
+    const struct doc *vertices = o->at[KEY_VERTICES];
+    int r = 0;
+
+    if (vertices->kind != DOC_MAP)
+        return doc_error(o->f, vertices, o->err,
+                         "accepted: {\"VERTEX\": {\"min\": N, \"max\": N}, ...}");
+    o->d->bounds.n = 0;
+    for (const struct doc *at = vertices->child; at && r == 0; at = at->next)
+        r = decode_bounds(o, at);
+    ev->bounds = o->d->bounds.v;
+    ev->n_bounds = o->d->bounds.n;
     return r;
 }
 
-static int decode_requirements(struct trace_decoder *d, const struct doc_file *f, const struct doc *map,
-                               struct trace_event *ev, struct spec_error *err)
-{
-    const struct doc *vertices = doc_get(map, "vertices");
-
-    d->bounds.n = 0;
-    if (vertices->kind != DOC_MAP)
-        return doc_error(f, vertices, err, "accepted: {\"VERTEX\": {\"min\": N, \"max\": N}, ...}");
-    for (const struct doc *at = vertices->child; at; at = at->next) {
-        struct pliant_bounds *bounds = vec_push(NULL, &d->bounds);
-        int r = bounds ? decode_bounds(f, at, bounds, err) : no_memory(f, err);
-
-        if (r < 0)
-            return r;
-    }
-    ev->bounds = d->bounds.v;
-    ev->n_bounds = d->bounds.n;
-    return 0;
-}
-
-static int decode_rest(struct trace_decoder *d, const struct doc_file *f, const struct doc *map,
-                       struct trace_event *ev, struct spec_error *err)
+static int decode_rest(const struct object *o, struct trace_event *ev)
 {
     switch (ev->kind) {
     case TRACE_NODE_UP:
-        return decode_node_up(d, f, map, ev, err);
+        return decode_node_up(o, ev);
     case TRACE_NODE_DOWN:
-        return decode_name(f, map, "node", &ev->node, err);
+        return decode_name(o, KEY_NODE, &ev->node);
     case TRACE_NODE_DRAIN:
-        return decode_drain(f, map, ev, err);
+        return decode_drain(o, ev);
     case TRACE_CHECKPOINT:
     case TRACE_CHECKPOINT_FAILED:
-        return decode_checkpoint(f, map, ev, err);
+        return decode_checkpoint(o, ev);
     case TRACE_SAVEPOINT_COMPLETED:
-        return optional(doc_string(f, map, "path", TRACE_LINE_MAX, &ev->path, err));
+        return decode_text(o, KEY_PATH, &ev->path);
     case TRACE_SAVEPOINT_FAILED:
-        return optional(doc_string(f, map, "cause", TRACE_LINE_MAX, &ev->cause, err));
+        return decode_text(o, KEY_CAUSE, &ev->cause);
     case TRACE_TASK_RUNNING:
     case TRACE_TASK_FINISHED:
     case TRACE_TASK_CANCELED:
     case TRACE_TASK_FAILED:
-        return decode_task(f, map, ev, err);
+        return decode_task(o, ev);
     case TRACE_GLOBAL_FAILURE:
     case TRACE_CREATION_FAILED:
-        return decode_failure(f, map, ev, err);
+        return decode_failure(o, ev);
     case TRACE_REQUIREMENTS:
-        return decode_requirements(d, f, map, ev, err);
+        return decode_requirements(o, ev);
     case TRACE_CANCEL:
     case TRACE_SUSPEND:
     case TRACE_STOP_WITH_SAVEPOINT:
@@ -283,7 +319,9 @@ static int unknown_kind(const struct doc_file *f, const struct doc *at, const ch
         nearest_offer(&n, kinds[i].name);
     if (n.best)
         return doc_error(f, at, err, "unknown event \"%.40s\"; did you mean \"%s\"?", name, n.best);
-    return doc_error(f, at, err, "unknown event \"%.40s\"; accepted: node_up, node_down, node_drain, checkpoint, ...", name);
+    return doc_error(
+        f, at, err,
+        "unknown event \"%.40s\"; accepted: node_up, node_down, node_drain, checkpoint, ...", name);
 }
 
 static int decode_kind(const struct doc_file *f, const struct doc *map, struct trace_event *ev,
@@ -293,7 +331,7 @@ static int decode_kind(const struct doc_file *f, const struct doc *map, struct t
     int r = doc_string(f, map, "ev", PLIANT_NAME_MAX, &name, err);
 
     if (r == -ENOENT)
-        return doc_error(f, map, err, "\"ev\" is missing: the kind of the event");
+        return doc_error(f, map, err, "\"ev\" is missing, which every event needs");
     if (r < 0)
         return r;
     for (enum trace_kind kind = TRACE_NODE_UP; kind < TRACE_KINDS; kind++)
@@ -304,21 +342,43 @@ static int decode_kind(const struct doc_file *f, const struct doc *map, struct t
     return unknown_kind(f, doc_get(map, "ev"), name, err);
 }
 
-static int check_keys(const struct doc_file *f, const struct doc *map, enum trace_kind kind,
-                      struct spec_error *err)
+static bool extra(const char *key)
 {
-    const struct kind_row *row = &kinds[kind];
+    return key[0] == 'x' && key[1] == '-';
+}
 
+static int unknown_key(const struct object *o, const struct kind_row *row)
+{
+    const char *names[KEYS_OF_KIND + 1] = {NULL};
+
+    for (size_t i = 0; i < row->n; i++)
+        names[i] = key_names[row->keys[i]];
+    return doc_known_keys(o->f, o->map, names, o->err);
+}
+
+static int find_members(struct object *o, const struct kind_row *row)
+{
+    for (const struct doc *at = o->map->child; at; at = at->next) {
+        size_t i = 0;
+
+        while (i < row->n && strcmp(at->key, key_names[row->keys[i]]) != 0)
+            i++;
+        if (i < row->n)
+            o->at[row->keys[i]] = at;
+        else if (!extra(at->key))
+            return unknown_key(o, row);
+    }
     for (size_t i = 0; i < row->n_needed; i++)
-        if (!doc_get(map, row->keys[i]))
-            return doc_error(f, map, err, "\"%s\" is missing, which %s needs", row->keys[i],
-                             row->name);
-    return doc_known_keys(f, map, row->keys, err);
+        if (!o->at[row->keys[i]])
+            return doc_error(o->f, o->map, o->err, "\"%s\" is missing, which %s needs",
+                             key_names[row->keys[i]], row->name);
+    return 0;
 }
 
 int trace_decode(struct trace_decoder *d, const struct doc_file *f, const struct doc *object,
                  struct trace_event *ret, struct spec_error *err)
 {
+    struct object o = {.d = d, .f = f, .map = object, .err = err};
     struct trace_event ev = {.line = object->line};
     int r;
 
@@ -326,11 +386,11 @@ int trace_decode(struct trace_decoder *d, const struct doc_file *f, const struct
         return doc_error(f, object, err, "accepted: an event, {\"t\": N, \"ev\": \"...\", ...}");
     r = decode_kind(f, object, &ev, err);
     if (r == 0)
-        r = check_keys(f, object, ev.kind, err);
+        r = find_members(&o, &kinds[ev.kind]);
     if (r == 0)
-        r = doc_int(f, object, "t", 0, DOC_INTEGER_MAX, &ev.t_ms, err);
+        r = decode_int(&o, KEY_T, 0, DOC_INTEGER_MAX, &ev.t_ms);
     if (r == 0)
-        r = decode_rest(d, f, object, &ev, err);
+        r = decode_rest(&o, &ev);
     if (r == 0)
         *ret = ev;
     return r;
@@ -343,8 +403,9 @@ int trace_decode_header(const struct doc_file *f, const struct doc *object, cons
     int64_t version;
 
     if (object->kind != DOC_MAP || !doc_get(object, "pliant_trace"))
-        return doc_error(f, object, err,
-                         "a trace begins with its header, {\"pliant_trace\": 1, \"name\": \"...\"}");
+        return doc_error(
+            f, object, err,
+            "a trace begins with its header, {\"pliant_trace\": 1, \"name\": \"...\"}");
     if (doc_int(f, object, "pliant_trace", 1, 1, &version, err) < 0)
         return doc_error(f, doc_get(object, "pliant_trace"), err,
                          "unknown version of the trace format; accepted: 1");
@@ -355,6 +416,6 @@ int trace_decode_header(const struct doc_file *f, const struct doc *object, cons
 
 void trace_decoder_free(struct trace_decoder *d)
 {
-    vec_free(NULL, &d->labels);
-    vec_free(NULL, &d->bounds);
+    vec_free(spec_memory, &d->labels);
+    vec_free(spec_memory, &d->bounds);
 }

@@ -2,11 +2,14 @@
 #include "spec/trace_history.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "spec/doc_build.h"
+#include "spec/memory.h"
+
 #define HASH_NONFATAL_OOM 1
+#define uthash_malloc(size) mem_resize(spec_memory, NULL, (size), 1)
+#define uthash_free(block, size) mem_free(spec_memory, (block))
 #include <uthash.h>
 
 /* A node that is up. */
@@ -17,12 +20,6 @@ struct history_node {
     bool draining;
     char name[];
 };
-
-static int no_memory(const struct doc_file *f, struct spec_error *err)
-{
-    snprintf(err->text, sizeof err->text, "%s: no memory", f->name);
-    return -ENOMEM;
-}
 
 /* What doc_error() answers, as "does not fit". */
 static int misfit(int doc_error_answer)
@@ -42,14 +39,14 @@ static struct history_node *find(const struct trace_history *h, const char *name
 static struct history_node *new_node(struct trace_history *h, const struct trace_event *ev)
 {
     size_t size = strlen(ev->node) + 1;
-    struct history_node *node = malloc(sizeof *node + size);
+    struct history_node *node = mem_resize(spec_memory, NULL, sizeof *node + size, 1);
 
     if (!node)
         return NULL;
     memcpy(node->name, ev->node, size);
     HASH_ADD_STR(h->nodes, name, node);
     if (!node->hh.tbl) {
-        free(node);
+        mem_free(spec_memory, node);
         return NULL;
     }
     return node;
@@ -61,15 +58,15 @@ static int arrive(struct trace_history *h, const struct doc_file *f, const struc
     struct history_node *node;
 
     if (HASH_COUNT(h->nodes) >= PLIANT_MAX_NODES)
-        return doc_error(f, doc_get(object, "node"), err,
-                         "more than %u nodes are up, the limit", PLIANT_MAX_NODES);
+        return doc_error(f, doc_get(object, "node"), err, "more than %u nodes are up, the limit",
+                         PLIANT_MAX_NODES);
     if (h->slots + ev->slots > PLIANT_MAX_SLOTS)
         return doc_error(f, doc_get(object, "slots"), err,
                          "the nodes that are up have more than %u slots, the limit",
                          PLIANT_MAX_SLOTS);
     node = new_node(h, ev);
     if (!node)
-        return no_memory(f, err);
+        return doc_no_memory(f, err);
     node->incarnation = ev->incarnation = ++h->arrivals;
     node->slots = ev->slots;
     node->draining = false;
@@ -85,8 +82,8 @@ static int node_up(struct trace_history *h, const struct doc_file *f, const stru
     if (!node)
         return arrive(h, f, object, ev, err);
     if (!node->draining)
-        return misfit(doc_error(f, doc_get(object, "node"), err, "node \"%s\" is up already",
-                                ev->node));
+        return misfit(
+            doc_error(f, doc_get(object, "node"), err, "node \"%s\" is up already", ev->node));
     if (node->slots != ev->slots)
         return misfit(doc_error(f, doc_get(object, "slots"), err,
                                 "node \"%s\" drains with %u slots: a node_up that withdraws "
@@ -98,14 +95,14 @@ static int node_up(struct trace_history *h, const struct doc_file *f, const stru
     return 0;
 }
 
-static int node_leaves(struct trace_history *h, const struct doc_file *f,
-                       const struct doc *object, struct trace_event *ev, struct spec_error *err)
+static int node_leaves(struct trace_history *h, const struct doc_file *f, const struct doc *object,
+                       struct trace_event *ev, struct spec_error *err)
 {
     struct history_node *node = find(h, ev->node);
 
     if (!node)
-        return misfit(doc_error(f, doc_get(object, "node"), err, "node \"%s\" is not up",
-                                ev->node));
+        return misfit(
+            doc_error(f, doc_get(object, "node"), err, "node \"%s\" is not up", ev->node));
     ev->incarnation = node->incarnation;
     if (ev->kind == TRACE_NODE_DRAIN) {
         node->draining = true;
@@ -113,12 +110,12 @@ static int node_leaves(struct trace_history *h, const struct doc_file *f,
     }
     h->slots -= node->slots;
     HASH_DEL(h->nodes, node);
-    free(node);
+    mem_free(spec_memory, node);
     return 0;
 }
 
-static int task(const struct trace_history *h, const struct doc_file *f,
-                const struct doc *object, struct trace_event *ev, struct spec_error *err)
+static int task(const struct trace_history *h, const struct doc_file *f, const struct doc *object,
+                struct trace_event *ev, struct spec_error *err)
 {
     uint32_t max;
 
@@ -126,8 +123,8 @@ static int task(const struct trace_history *h, const struct doc_file *f,
         return 0;
     ev->vertex_id = pliant_job_vertex_find(h->job, ev->vertex);
     if (!ev->vertex_id.v)
-        return misfit(doc_error(f, doc_get(object, "vertex"), err,
-                                "the job has no vertex \"%s\"", ev->vertex));
+        return misfit(doc_error(f, doc_get(object, "vertex"), err, "the job has no vertex \"%s\"",
+                                ev->vertex));
     max = pliant_job_vertex_max_parallelism(h->job, ev->vertex_id);
     if (ev->subtask >= max)
         return misfit(doc_error(f, doc_get(object, "subtask"), err,
@@ -183,13 +180,12 @@ static int fit(struct trace_history *h, const struct doc_file *f, const struct d
     return 0;
 }
 
-int trace_history_take(struct trace_history *h, const struct doc_file *f,
-                       const struct doc *object, struct trace_event *ev, struct spec_error *err)
+int trace_history_take(struct trace_history *h, const struct doc_file *f, const struct doc *object,
+                       struct trace_event *ev, struct spec_error *err)
 {
     if (ev->t_ms < h->t_ms)
-        return doc_error(f, doc_get(object, "t"), err,
-                         "time goes back from %lld to %lld", (long long)h->t_ms,
-                         (long long)ev->t_ms);
+        return doc_error(f, doc_get(object, "t"), err, "time goes back from %lld to %lld",
+                         (long long)h->t_ms, (long long)ev->t_ms);
     h->t_ms = ev->t_ms;
     return fit(h, f, object, ev, err);
 }
@@ -200,7 +196,7 @@ void trace_history_free(struct trace_history *h)
 
     HASH_ITER (hh, h->nodes, node, next) {
         HASH_DEL(h->nodes, node);
-        free(node);
+        mem_free(spec_memory, node);
     }
     *h = (struct trace_history){.job = h->job};
 }

@@ -24,8 +24,8 @@ struct trace_history {
 
 /* Fills in the incarnation, `withdraws` and the vertex's id. `object` is what the event was
  * decoded from. */
-int trace_history_take(struct trace_history *h, const struct doc_file *f,
-                       const struct doc *object, struct trace_event *ev, struct spec_error *err);
+int trace_history_take(struct trace_history *h, const struct doc_file *f, const struct doc *object,
+                       struct trace_event *ev, struct spec_error *err);
 
 void trace_history_free(struct trace_history *h);
 
