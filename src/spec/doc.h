@@ -63,6 +63,19 @@ int doc_string(const struct doc_file *f, const struct doc *map, const char *key,
                const char **ret, struct spec_error *err);
 int doc_bool(const struct doc_file *f, const struct doc *map, const char *key, bool *ret,
              struct spec_error *err);
+/* A list or a map, as `kind` says. */
+int doc_container(const struct doc_file *f, const struct doc *map, const char *key,
+                  enum doc_kind kind, const struct doc **ret, struct spec_error *err);
+
+/* The same questions to a value at hand. */
+int doc_as_int(const struct doc_file *f, const struct doc *d, int64_t min, int64_t max,
+               int64_t *ret, struct spec_error *err);
+int doc_as_double(const struct doc_file *f, const struct doc *d, double min, double max,
+                  double *ret, struct spec_error *err);
+int doc_as_string(const struct doc_file *f, const struct doc *d, size_t max_bytes,
+                  const char **ret, struct spec_error *err);
+
+const char *doc_kind_name(enum doc_kind kind); /* "a number", "a list", ... */
 
 /* Refuse keys that are not in the NULL-terminated list (x-... is always fine); the error names
  * the nearest known one. */
