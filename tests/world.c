@@ -122,6 +122,19 @@ void world_to(struct world *w, int64_t at_ms)
     world_plain(w, PLIANT_EV_TICK);
 }
 
+struct world world_running(struct world_spec spec, uint32_t slots)
+{
+    struct world w = world_new(spec);
+
+    world_node(&w, "n1", slots);
+    world_start(&w);
+    while (pliant_state(w.s) != PLIANT_EXECUTING) {
+        cr_assert_lt(pliant_next_deadline(w.s), PLIANT_NEVER);
+        world_to(&w, pliant_next_deadline(w.s));
+    }
+    return w;
+}
+
 /* ---- events ----------------------------------------------------------------------------- */
 
 void world_plain(struct world *w, enum pliant_event_kind kind)
@@ -263,6 +276,29 @@ size_t world_count(const struct world *w, enum pliant_action_kind kind)
     while (world_action(w, kind, n))
         n++;
     return n;
+}
+
+const char *world_emitted(struct world *w)
+{
+    size_t len = 0;
+
+    w->emitted[0] = '\0';
+    for (size_t i = 0; i < w->n_actions; i++) {
+        if (i > 0 && w->actions[i].kind == w->actions[i - 1].kind)
+            continue;
+        len += (size_t)snprintf(w->emitted + len, sizeof w->emitted - len, "%s%s", i ? " " : "",
+                                pliant_action_name((enum pliant_action_kind)w->actions[i].kind));
+        cr_assert_lt(len, sizeof w->emitted);
+    }
+    return w->emitted;
+}
+
+struct pliant_counts world_counts(const struct world *w)
+{
+    struct pliant_counts counts;
+
+    pliant_counts(w->s, &counts);
+    return counts;
 }
 
 bool world_went(const struct world *w, const char *states)

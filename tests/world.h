@@ -42,9 +42,12 @@ struct world {
     size_t n_states;
     uint32_t plan; /* of the last RESERVE */
     uint64_t checkpoint, savepoint; /* ids of the last CHECKPOINT actions */
+    char emitted[512];              /* text of world_emitted() */
 };
 
 struct world world_new(struct world_spec spec);
+/* Started with one node "n1" of that many slots, and on until it is Executing. */
+struct world world_running(struct world_spec spec, uint32_t slots);
 void world_free(struct world *w);
 
 /* One event at the present time, and the answers that follow. */
@@ -72,6 +75,9 @@ void world_savepoint(struct world *w, bool ok); /* the answer to the last savepo
 const struct pliant_action *world_action(const struct world *w, enum pliant_action_kind kind,
                                          size_t n);
 size_t world_count(const struct world *w, enum pliant_action_kind kind);
+/* Names of the last actions, joined by ' '; a name once for several in a row. */
+const char *world_emitted(struct world *w);
+struct pliant_counts world_counts(const struct world *w);
 /* Was this the sequence of states from Created on? Names joined by " > ". */
 bool world_went(const struct world *w, const char *states);
 
