@@ -77,7 +77,7 @@ static void step(struct world *w, const struct pliant_event *ev)
 
 static void answer(struct world *w, struct pliant_action act)
 {
-    switch ((enum pliant_action_kind)act.kind) {
+    switch (act.kind) { /* a number: what is not answered need not be named */
     case PLIANT_ACT_RESERVE:
         if (w->reserves)
             step(w, &(struct pliant_event){.kind = PLIANT_EV_SLOTS_RESERVED,
