@@ -86,4 +86,7 @@ int doc_known_keys(const struct doc_file *f, const struct doc *map, const char *
 int doc_error(const struct doc_file *f, const struct doc *at, struct spec_error *err,
               const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* The same for want of memory; returns -ENOMEM. */
+int doc_no_memory(const struct doc_file *f, struct spec_error *err);
+
 #endif

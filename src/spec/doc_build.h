@@ -40,7 +40,6 @@ struct doc_place {
 /* "file:line:column: " and the formatted rest into *err; returns -EINVAL. */
 int doc_syntax_error(const struct doc_file *f, struct doc_place at, struct spec_error *err,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
-int doc_no_memory(const struct doc_file *f, struct spec_error *err); /* -ENOMEM */
 
 /* Put a child behind `*tail`, the link that is NULL now, and move on. */
 void doc_append(struct doc *parent, struct doc ***tail, struct doc *child);

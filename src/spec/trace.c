@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "spec/lines.h"
-#include "spec/doc_build.h"
 #include "spec/memory.h"
 #include "spec/quick_line.h"
 #include "spec/trace_decode.h"

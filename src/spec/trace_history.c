@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "spec/doc_build.h"
 #include "spec/memory.h"
 
 #define HASH_NONFATAL_OOM 1
