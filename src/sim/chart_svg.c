@@ -190,13 +190,24 @@ static void put_v(FILE *out, int64_t *y, int64_t to)
     fprintf(out, "V%" PRId64 ".%" PRId64, to / 10, to % 10);
 }
 
-/* A step line: in each column of pixels it reaches the extremes, then the last value. */
+/* In one column: to the extremes that lie beyond where the line comes from and goes to, then on. */
+static void put_column(const struct drawing *d, FILE *out, int64_t *y, const struct series_value *v)
+{
+    int64_t high = y_of(d, v->max), low = y_of(d, v->min), last = y_of(d, v->last);
+
+    if (high < *y && high < last)
+        put_v(out, y, high);
+    if (low > *y && low > last)
+        put_v(out, y, low);
+    put_v(out, y, last);
+}
+
 static void steps(const struct drawing *d, FILE *out, bool offered)
 {
     int64_t y = 10 * (int64_t)d->bottom;
     int x = 0;
 
-    fprintf(out, "M%d %dV%d", LEFT, d->bottom, d->bottom);
+    fprintf(out, "M%d %d", LEFT, d->bottom);
     for (int i = 0; i < COLUMNS; i++) {
         const struct series_column *column = &d->columns[i];
         const struct series_value *v = offered ? &column->offered : &column->parallelism;
@@ -206,9 +217,7 @@ static void steps(const struct drawing *d, FILE *out, bool offered)
         if (i != x)
             fprintf(out, "H%d", LEFT + i);
         x = i;
-        put_v(out, &y, y_of(d, v->max));
-        put_v(out, &y, y_of(d, v->min));
-        put_v(out, &y, y_of(d, v->last));
+        put_column(d, out, &y, v);
     }
     fprintf(out, "H%d", RIGHT);
 }
@@ -304,8 +313,8 @@ static int lanes_of(const struct totals *t, struct lane lanes[LANES_MAX])
 
 static void draw_lane(const struct drawing *d, FILE *out, const struct lane *lane, int y)
 {
-    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%" PRIu64 " %s</text>\n", LEFT - 8,
-            y + 12, lane->total, lane->label);
+    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s %" PRIu64 "</text>\n", LEFT - 8,
+            y + 12, lane->label, lane->total);
     fprintf(out, "<path stroke=\"%s\" stroke-width=\"%s\" d=\"", lane->colour,
             lane->marks == checkpoints ? "1" : "2");
     for (int i = 0; i < COLUMNS; i++)
@@ -342,25 +351,31 @@ static void extent(const struct series_column *c, int state, int *ret_from, int 
     *ret_to = *ret_from + height < STRIP ? *ret_from + height : STRIP;
 }
 
+/* All that one state fills, as ground or hanging, in one path. */
 static void strip_of(const struct drawing *d, FILE *out, int state, bool ground)
 {
     int start = 0, from, to, last_from = 0, last_to = 0;
+    bool any = false;
 
-    fprintf(out, "<path fill=\"%s\" d=\"", looks[state].colour);
     for (int i = 0; i <= COLUMNS; i++) {
         from = to = 0;
         if (i < COLUMNS && ((int)main_state(&d->columns[i]) == state) == ground)
             extent(&d->columns[i], state, &from, &to);
         if (from == last_from && to == last_to)
             continue;
-        if (last_from != last_to)
+        if (last_from != last_to) {
+            if (!any)
+                fprintf(out, "<path fill=\"%s\" d=\"", looks[state].colour);
+            any = true;
             fprintf(out, "M%d %dH%dv%dH%dz", LEFT + start, AXIS - STRIP + last_from, LEFT + i,
                     last_to - last_from, LEFT + start);
+        }
         start = i;
         last_from = from;
         last_to = to;
     }
-    fputs("\"/>\n", out);
+    if (any)
+        fputs("\"/>\n", out);
 }
 
 static void strip(const struct drawing *d, FILE *out)
