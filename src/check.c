@@ -76,7 +76,6 @@ static const char *check_pool(const struct pool *p)
 
 struct graph_counts {
     uint32_t tasks, live, running, finished, end_of_data;
-    uint64_t in_slots;
 };
 
 static const char *check_task(const struct pliant_sched *s, uint32_t v, uint32_t i,
@@ -101,6 +100,28 @@ static const char *check_task(const struct pliant_sched *s, uint32_t v, uint32_t
     return NULL;
 }
 
+/* The live tasks of the unit that a slot holds are exactly the ones it counts. */
+static const char *check_slot(const struct pliant_sched *s, uint32_t row)
+{
+    const struct pool_slot *slot = &s->pool.slots.v[row];
+    const struct pliant_job *job = s->job;
+    uint32_t live = 0;
+
+    if (slot->live == 0)
+        return NULL;
+    BREAKS(slot->group >= job->n_groups, "a slot of a group that does not exist");
+    for (uint32_t m = job->group_first[slot->group]; m < job->group_first[slot->group + 1]; m++) {
+        uint32_t v = job->group_members[m];
+        const struct task *task = slot->subtask < s->graph.parallelism[v]
+                                      ? &s->graph.vertices[v].tasks[slot->subtask]
+                                      : NULL;
+
+        live += task && task_live(task) && task->slot == row;
+    }
+    BREAKS(live != slot->live, "slots and tasks disagree on what lives");
+    return NULL;
+}
+
 static const char *check_graph(const struct pliant_sched *s)
 {
     const struct execution *g = &s->graph;
@@ -117,13 +138,15 @@ static const char *check_graph(const struct pliant_sched *s)
             BREAKS(broken, broken);
         }
     }
-    for (size_t row = 0; row < s->pool.slots.n; row++)
-        all.in_slots += s->pool.slots.v[row].live;
     BREAKS(all.tasks != g->n_tasks || (g->exists && all.live != g->n_live) ||
                all.running != g->n_running || all.finished != g->n_finished ||
                all.end_of_data != g->n_end_of_data,
            "tasks are miscounted");
-    BREAKS(all.in_slots != all.live, "slots and tasks disagree on what lives");
+    for (uint32_t row = 0; row < s->pool.slots.n; row++) {
+        const char *broken = check_slot(s, row);
+
+        BREAKS(broken, broken);
+    }
     return NULL;
 }
 

@@ -25,16 +25,15 @@ struct world world_new(struct world_spec spec)
                                   .n_vertices = spec.vertices ? spec.n_vertices : 1,
                                   .edges = spec.edges,
                                   .n_edges = spec.n_edges};
-    struct pliant_config cfg;
     struct pliant_error err = {0};
 
-    pliant_config_init(&cfg);
-    cfg.alloc = spec.alloc;
+    pliant_config_init(&w.cfg);
+    w.cfg.alloc = spec.alloc;
     for (size_t i = 0; spec.options[i]; i += 2)
-        cr_assert_eq(pliant_config_set(&cfg, spec.options[i], spec.options[i + 1], &err), 0, "%s: %s",
+        cr_assert_eq(pliant_config_set(&w.cfg, spec.options[i], spec.options[i + 1], &err), 0, "%s: %s",
                      spec.options[i], err.text);
     cr_assert_eq(pliant_job_new(&job, spec.alloc, &w.job, &err), 0, "%s", err.text);
-    cr_assert_eq(pliant_sched_new(&cfg, w.job, &w.s, &err), 0, "%s", err.text);
+    cr_assert_eq(pliant_sched_new(&w.cfg, w.job, &w.s, &err), 0, "%s", err.text);
     w.states[w.n_states++] = PLIANT_CREATED;
     return w;
 }
@@ -62,11 +61,32 @@ static void note(struct world *w, const struct pliant_action *act)
     }
 }
 
+/* What goes on is what came out of a snapshot, and that one gives the same snapshot. */
+static void restore(struct world *w)
+{
+    struct pliant_sched *restored;
+    struct pliant_error err = {0};
+    void *bytes, *again;
+    size_t n, n_again;
+
+    if (w->cfg.alloc)
+        return;
+    cr_assert_eq(pliant_snapshot(w->s, &bytes, &n), 0);
+    cr_assert_eq(pliant_restore(&w->cfg, w->job, bytes, n, &restored, &err), 0, "%s", err.text);
+    cr_assert_eq(pliant_snapshot(restored, &again, &n_again), 0);
+    cr_assert(n == n_again && memcmp(bytes, again, n) == 0, "a snapshot of a snapshot differs");
+    pliant_bytes_free(NULL, bytes);
+    pliant_bytes_free(NULL, again);
+    pliant_sched_destroy(&w->s);
+    w->s = restored;
+}
+
 static void step(struct world *w, const struct pliant_event *ev)
 {
     struct pliant_actions acts;
     const char *broken;
 
+    restore(w);
     cr_assert_eq(pliant_step(w->s, w->now_ms, ev, &acts), 0);
     for (size_t i = 0; i < acts.n; i++)
         note(w, &acts.v[i]);

@@ -1,8 +1,9 @@
 /* world.h - a small world around one scheduler, for tests of its states
  *
  * A world owns a job and a scheduler, steps it at a time of its own, remembers every action of the
- * last step and every state that was entered, and checks the invariants after each step. It plays
- * the host where it is told to: reserve, run, cancel (each can be switched off to look at what is
+ * last step and every state that was entered, and checks the invariants after each step. Before each
+ * step the scheduler is replaced by one that was restored from its snapshot (but for schedulers with
+ * an allocator of the test's), so that every test of a state is one of the snapshot too. It plays the host where it is told to: reserve, run, cancel (each can be switched off to look at what is
  * between).
  *
  *     struct world w = world_new((struct world_spec){.parallelism = 4});
@@ -32,6 +33,7 @@ struct world_spec {
 };
 
 struct world {
+    struct pliant_config cfg;
     struct pliant_job *job;
     struct pliant_sched *s;
     int64_t now_ms;

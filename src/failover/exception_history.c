@@ -51,10 +51,23 @@ int failures_add(struct failures *f, const struct pliant_failure_item *item)
     return 0;
 }
 
+int failures_reserve(struct failures *f)
+{
+    if (!f->ring)
+        f->ring = mem_zero(f->alloc, f->size, sizeof *f->ring);
+    return f->ring ? 0 : -ENOMEM;
+}
+
+void failures_show(struct failures *f, uint32_t i)
+{
+    struct failure_entry *entry = &f->ring[(f->first + i) % f->size];
+
+    entry->view = (struct pliant_failure){
+        .items = entry->items.v, .n = (uint32_t)entry->items.n, .n_more = entry->n_more};
+}
+
 int failures_archive(struct failures *f, const struct pliant_failure **ret)
 {
-    struct failure_entry *place;
-
     *ret = NULL;
     if (failures_empty(f))
         return 0;
@@ -62,20 +75,15 @@ int failures_archive(struct failures *f, const struct pliant_failure **ret)
         entry_clear(f->alloc, &f->present);
         return 0;
     }
-    if (!f->ring) {
-        f->ring = mem_zero(f->alloc, f->size, sizeof *f->ring);
-        if (!f->ring)
-            return -ENOMEM;
-    }
+    if (failures_reserve(f) < 0)
+        return -ENOMEM;
     if (f->n == f->size) {
         entry_clear(f->alloc, &f->ring[f->first]);
         f->first = (f->first + 1) % f->size;
         f->n--;
     }
-    place = &f->ring[(f->first + f->n++) % f->size];
-    *place = f->present;
-    place->view = (struct pliant_failure){
-        .items = place->items.v, .n = (uint32_t)place->items.n, .n_more = place->n_more};
+    f->ring[(f->first + f->n++) % f->size] = f->present;
+    failures_show(f, f->n - 1);
     f->present = (struct failure_entry){0};
     *ret = failures_at(f, 0);
     return 0;

@@ -44,6 +44,10 @@ static inline bool failures_empty(const struct failures *f)
  * kept. Valid until the next call. */
 int failures_archive(struct failures *f, const struct pliant_failure **ret);
 
+/* Room for all entries; and entry i from the oldest shows what it holds (for whoever fills it). */
+int failures_reserve(struct failures *f);
+void failures_show(struct failures *f, uint32_t i);
+
 /* Entry i, newest first, or NULL. */
 const struct pliant_failure *failures_at(const struct failures *f, size_t i);
 

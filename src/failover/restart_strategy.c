@@ -117,6 +117,20 @@ int restart_strategy_init(struct restart_strategy *r, const struct pliant_restar
     return cfg->kind == PLIANT_RESTART_FAILURE_RATE ? window_grow(r, a) : 0;
 }
 
+int restart_strategy_reserve(struct restart_strategy *r, const struct pliant_alloc *a, int64_t n)
+{
+    int64_t *grown;
+
+    if (n <= r->window_cap)
+        return 0;
+    grown = mem_resize(a, r->window, (size_t)n, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    r->window = grown;
+    r->window_cap = n;
+    return 0;
+}
+
 void restart_strategy_free(struct restart_strategy *r, const struct pliant_alloc *a)
 {
     mem_free(a, r->window);

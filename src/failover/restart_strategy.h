@@ -26,6 +26,8 @@ struct restart_strategy {
 /* 0 or -ENOMEM. *cfg is resolved: kind is not UNSET, parameters are in bounds. */
 int restart_strategy_init(struct restart_strategy *r, const struct pliant_restart_config *cfg,
                           const struct pliant_alloc *a);
+/* Room for n failures in an empty window, for whoever fills it. 0 or -ENOMEM. */
+int restart_strategy_reserve(struct restart_strategy *r, const struct pliant_alloc *a, int64_t n);
 void restart_strategy_free(struct restart_strategy *r, const struct pliant_alloc *a);
 
 /* A failure at now_ms. Writes whether it is a new attempt (false: merged into the restart that

@@ -170,16 +170,29 @@ int pool_grant(struct pool *p, struct pool_node *node, int64_t now_ms, uint32_t 
     return 0;
 }
 
-static int node_enroll(struct pool *p, struct pool_node *node)
+static int node_index(struct pool *p, struct pool_node *node)
 {
     bool failed = false;
 
 #undef uthash_nonfatal_oom
 #define uthash_nonfatal_oom(element) failed = true
+    HASH_ADD_KEYPTR(hh, p->by_name, node->name, strlen(node->name), node);
+    return failed ? -ENOMEM : 0;
+}
+
+int pool_index(struct pool *p)
+{
+    for (size_t i = 0; i < p->nodes.n; i++)
+        if (p->nodes.v[i] && node_index(p, p->nodes.v[i]) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+static int node_enroll(struct pool *p, struct pool_node *node)
+{
     if (!take_row(p, node))
         return -ENOMEM;
-    HASH_ADD_KEYPTR(hh, p->by_name, node->name, strlen(node->name), node);
-    if (failed) {
+    if (node_index(p, node) < 0) {
         p->nodes.v[node->row] = NULL;
         p->unused_nodes.v[p->unused_nodes.n++] = node->row;
         return -ENOMEM;

@@ -67,6 +67,8 @@ struct pool {
 void pool_init(struct pool *p, const struct pliant_alloc *a);
 void pool_free(struct pool *p);
 void pool_bury(struct pool *p);
+/* Nodes that were put into the table by hand become known by name. */
+int pool_index(struct pool *p);
 
 struct pool_node *pool_find(const struct pool *p, const char *name);
 struct pool_node *pool_node(const struct pool *p, uint32_t row);

@@ -250,6 +250,146 @@ int timeline_close(struct timeline *t, int64_t now_ms, enum pliant_rescale_end e
     return sample_add(t, &t->samples[kind], now_ms - r->view.start_at_ms);
 }
 
+/* ---- snapshots -------------------------------------------------------------------------- */
+
+static void span_codec(struct codec *c, struct pliant_rescale_span *span)
+{
+    char *exception = (char *)(uintptr_t)span->exception;
+
+    codec_byte(c, &span->state, PLIANT_STATES);
+    CODEC(c, span->enter_at_ms);
+    CODEC(c, span->leave_at_ms);
+    codec_text(c, &exception, PLIANT_CAUSE_MAX);
+    span->exception = exception;
+}
+
+static void spans_codec(struct codec *c, struct rescale_record *r)
+{
+    size_t n = r->spans.n;
+
+    codec_count(c, &n, sizeof(int64_t));
+    codec_expect(c, n <= TIMELINE_SPANS_MAX);
+    for (size_t i = 0; codec_fine(c) && i < n; i++) {
+        if (c->reading && !vec_push(c->alloc, &r->spans))
+            codec_no_memory(c);
+        else
+            span_codec(c, &r->spans.v[i]);
+    }
+    r->view.spans = r->spans.v;
+    r->view.n_spans = (uint32_t)r->spans.n;
+}
+
+static void record_codec(struct codec *c, const struct timeline *t, struct rescale_record *r)
+{
+    for (size_t i = 0; i < sizeof r->view.id; i++) {
+        CODEC(c, r->view.id[i]);
+        CODEC(c, r->view.requirements_id[i]);
+    }
+    CODEC(c, r->view.attempt);
+    CODEC_ENUM(c, r->view.trigger, PLIANT_TRIGGER_DRAIN + 1);
+    CODEC_ENUM(c, r->view.end, PLIANT_RESCALE_JOB_SUSPENDED + 1);
+    CODEC(c, r->view.start_at_ms);
+    CODEC(c, r->view.end_at_ms);
+    for (uint32_t v = 0; v < t->n_vertices; v++) {
+        CODEC(c, vertices_of(r)[v].sufficient);
+        CODEC(c, vertices_of(r)[v].desired);
+        CODEC(c, vertices_of(r)[v].pre);
+        CODEC(c, vertices_of(r)[v].post);
+    }
+    for (uint32_t g = 0; g < t->n_groups; g++) {
+        CODEC(c, groups_of(r)[g].minimal);
+        CODEC(c, groups_of(r)[g].desired);
+        CODEC(c, groups_of(r)[g].pre);
+        CODEC(c, groups_of(r)[g].post);
+    }
+    spans_codec(c, r);
+    codec_text(c, &r->exception, PLIANT_CAUSE_MAX);
+}
+
+/* A record of the ring; reading: a new one in the next place. */
+static void ring_codec(struct codec *c, struct timeline *t)
+{
+    uint32_t n = t->n;
+
+    CODEC(c, n);
+    codec_expect(c, n <= t->size);
+    for (uint32_t i = 0; codec_fine(c) && i < n; i++) {
+        struct rescale_record *r = c->reading ? record_new(t) : t->ring[(t->first + i) % t->size];
+
+        if (!r) {
+            codec_no_memory(c);
+            return;
+        }
+        if (c->reading)
+            ring_add(t, r);
+        record_codec(c, t, r);
+    }
+}
+
+static uint32_t ring_find(const struct timeline *t, const struct rescale_record *r)
+{
+    for (uint32_t i = 0; r && i < t->n; i++)
+        if (t->ring[(t->first + i) % t->size] == r)
+            return i;
+    return UINT32_MAX;
+}
+
+/* The last of a kind is in the ring, or only here. */
+static void last_codec(struct codec *c, struct timeline *t, struct rescale_record **last)
+{
+    bool exists = *last != NULL;
+    uint32_t at = ring_find(t, *last);
+
+    codec_bool(c, &exists);
+    CODEC(c, at);
+    if (!exists || !codec_fine(c))
+        return;
+    if (at != UINT32_MAX) {
+        codec_expect(c, at < t->n);
+        if (c->reading && codec_fine(c)) {
+            *last = t->ring[(t->first + at) % t->size];
+            (*last)->refs++;
+        }
+        return;
+    }
+    if (c->reading && !(*last = record_new(t)))
+        codec_no_memory(c);
+    else
+        record_codec(c, t, *last);
+}
+
+static void samples_codec(struct codec *c, const struct timeline *t, struct rescale_samples *s)
+{
+    CODEC(c, s->count);
+    CODEC(c, s->sum);
+    CODEC(c, s->min);
+    CODEC(c, s->max);
+    if (c->reading && codec_fine(c) && s->count > 0 &&
+        !(s->ring = mem_zero(t->alloc, TIMELINE_SAMPLES, sizeof *s->ring)))
+        codec_no_memory(c);
+    for (size_t i = 0; codec_fine(c) && i < TIMELINE_SAMPLES && i < s->count; i++)
+        CODEC(c, s->ring[i]);
+}
+
+void timeline_codec(struct codec *c, struct timeline *t)
+{
+    uint32_t open = ring_find(t, t->open);
+
+    ring_codec(c, t);
+    CODEC(c, open);
+    codec_expect(c, open == UINT32_MAX || open + 1 == t->n); /* the youngest */
+    if (c->reading && codec_fine(c) && open != UINT32_MAX)
+        t->open = t->ring[(t->first + open) % t->size];
+    for (size_t i = 0; codec_fine(c) && i < PLIANT_TERMINALS; i++) {
+        last_codec(c, t, &t->last[i]);
+        samples_codec(c, t, &t->samples[i]);
+    }
+    for (size_t i = 0; i < sizeof t->epoch; i++)
+        CODEC(c, t->epoch[i]);
+    CODEC(c, t->attempt);
+    CODEC(c, t->opened);
+}
+
 /* ---- looking at it ---------------------------------------------------------------------- */
 
 enum pliant_rescale_terminal pliant_rescale_terminal(enum pliant_rescale_end end)

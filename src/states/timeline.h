@@ -16,6 +16,7 @@
 #include <pliant/pliant.h>
 
 #include "allocator/allocator.h"
+#include "states/codec.h"
 #include "util/prng.h"
 #include "util/vec.h"
 
@@ -69,6 +70,8 @@ int timeline_span(struct timeline *t, enum pliant_state state, int64_t enter_at_
 int timeline_close(struct timeline *t, int64_t now_ms, enum pliant_rescale_end end);
 
 const struct pliant_rescale *timeline_at(const struct timeline *t, size_t i);
+/* All of it, in the codec's direction; reading: into a fresh one of the same size. */
+void timeline_codec(struct codec *c, struct timeline *t);
 void timeline_summary(const struct timeline *t, struct pliant_rescale_summary *ret);
 
 #endif
