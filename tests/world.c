@@ -54,6 +54,7 @@ static void note(struct world *w, const struct pliant_action *act)
         cr_assert_lt(w->n_states, WORLD_STATES);
         cr_assert_eq(act->flag[0], w->states[w->n_states - 1]);
         w->states[w->n_states++] = act->flag[1];
+        w->changed = *act;
     } else if (act->kind == PLIANT_ACT_RESERVE) {
         w->plan = act->reserve.plan;
     } else if (act->kind == PLIANT_ACT_CHECKPOINT) {
@@ -264,6 +265,21 @@ void world_checkpoint_failed(struct world *w, bool counts)
                                          .checkpoint = {.own_accord = true,
                                                         .counts = counts,
                                                         .cause = "too slow"}});
+}
+
+void world_plan(struct world *w, enum pliant_event_kind kind, bool recoverable)
+{
+    world_event(w, (struct pliant_event){.kind = kind,
+                                         .plan = {.plan = w->plan,
+                                                  .recoverable = recoverable,
+                                                  .cause = "no such checkpoint"}});
+}
+
+void world_taken(struct world *w, enum pliant_event_kind kind, bool counts)
+{
+    world_event(w, (struct pliant_event){
+                       .kind = kind,
+                       .checkpoint = {.id = w->checkpoint, .counts = counts, .cause = "too slow"}});
 }
 
 void world_stop(struct world *w)

@@ -44,6 +44,7 @@ struct world {
     size_t n_states;
     uint32_t plan; /* of the last RESERVE */
     uint64_t checkpoint, savepoint; /* ids of the last CHECKPOINT actions */
+    struct pliant_action changed;   /* the last STATE_CHANGED */
     char emitted[512];              /* text of world_emitted() */
 };
 
@@ -70,6 +71,10 @@ void world_fail(struct world *w, bool recoverable); /* a global failure */
 void world_checkpoint(struct world *w);             /* completed, of the host's own accord */
 void world_checkpoint_failed(struct world *w, bool counts);
 void world_plain(struct world *w, enum pliant_event_kind kind); /* CANCEL, SUSPEND, TICK, START, ... */
+/* The answer to the last RESERVE; `recoverable` is for CREATION_FAILED. */
+void world_plan(struct world *w, enum pliant_event_kind kind, bool recoverable);
+/* The answer to the last CHECKPOINT. */
+void world_taken(struct world *w, enum pliant_event_kind kind, bool counts);
 void world_stop(struct world *w);                               /* with a directory */
 void world_savepoint(struct world *w, bool ok); /* the answer to the last savepoint action */
 
