@@ -236,6 +236,16 @@ uint32_t pliant_parallelism(const struct pliant_sched *s, pliant_vertex_id verte
     return s->graph.parallelism[vertex.v - 1];
 }
 
+enum pliant_pattern pliant_edge_pattern(const struct pliant_sched *s, size_t edge)
+{
+    const struct pliant_edge_spec *e;
+
+    assert(edge < s->job->n_edges);
+    e = &s->job->edges[edge];
+    return s->graph.parallelism[e->from] == s->graph.parallelism[e->to] ? e->pattern
+                                                                        : PLIANT_ALL_TO_ALL;
+}
+
 void pliant_vertex_bounds(const struct pliant_sched *s, pliant_vertex_id vertex, uint32_t *ret_min,
                           uint32_t *ret_max)
 {

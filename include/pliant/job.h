@@ -84,6 +84,10 @@ PLIANT_API uint32_t pliant_job_vertex_max_parallelism(const struct pliant_job *j
 PLIANT_API const char *pliant_job_vertex_group(const struct pliant_job *job,
                                                pliant_vertex_id vertex);
 
+PLIANT_API size_t pliant_job_edges(const struct pliant_job *job);
+/* Edge i in declaration order, or NULL behind the last. Borrowed. */
+PLIANT_API const struct pliant_edge_spec *pliant_job_edge(const struct pliant_job *job, size_t i);
+
 /* Key groups `first`..`last` (inclusive) of `subtask` at `parallelism` with `max_parallelism`
  * key groups [S-LOC-2]. Needs 1 <= parallelism <= max and subtask < parallelism: -EINVAL. */
 PLIANT_API int pliant_key_group_range(uint32_t max_parallelism, uint32_t parallelism,

@@ -458,6 +458,10 @@ PLIANT_API enum pliant_job_status pliant_job_status(const struct pliant_sched *s
 
 /* Subtasks of the current graph; 0 while there is none. */
 PLIANT_API uint32_t pliant_parallelism(const struct pliant_sched *s, pliant_vertex_id vertex);
+/* How an edge of the job connects the subtasks of the current graph: a pointwise edge whose ends got
+ * different parallelism is all-to-all for this graph, and pointwise again in one where they are
+ * equal [S-CEG-11]. Without a graph: as the job says. edge < pliant_job_edges(). */
+PLIANT_API enum pliant_pattern pliant_edge_pattern(const struct pliant_sched *s, size_t edge);
 /* Present bounds, also in reactive mode [S-REQ-2]. */
 PLIANT_API void pliant_vertex_bounds(const struct pliant_sched *s, pliant_vertex_id vertex,
                                      uint32_t *ret_min, uint32_t *ret_max);

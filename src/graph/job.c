@@ -640,3 +640,13 @@ const char *pliant_job_vertex_group(const struct pliant_job *job, pliant_vertex_
 
     return v ? job->groups[v->group] : NULL;
 }
+
+size_t pliant_job_edges(const struct pliant_job *job)
+{
+    return job->n_edges;
+}
+
+const struct pliant_edge_spec *pliant_job_edge(const struct pliant_job *job, size_t i)
+{
+    return i < job->n_edges ? &job->edges[i] : NULL;
+}
