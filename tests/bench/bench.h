@@ -14,7 +14,9 @@
 #define BENCHES(X)                                                                                 \
     X(parallelism)                                                                                 \
     X(plan_default)                                                                                \
-    X(plan_local)
+    X(plan_local)                                                                                  \
+    X(step)                                                                                        \
+    X(memory)
 
 #define BENCH_DECLARE(name) void bench_##name(void);
 BENCHES(BENCH_DECLARE)
@@ -27,6 +29,10 @@ double bench_best_ns(void (*run)(void *ctx), void *ctx);
 uint64_t bench_now_ns(void);
 
 void bench_report(const char *bench, uint32_t slots, uint32_t vertices, uint32_t groups, double ns);
+
+/* Memory instead of time: {"bench":"memory",...,"bytes":...,"peak_bytes":...}. */
+void bench_report_bytes(const char *bench, uint32_t slots, uint32_t vertices, uint32_t groups,
+                        uint64_t bytes, uint64_t peak_bytes);
 
 /* Never returns NULL: without memory there are no figures. Zeroed; free() it. */
 void *bench_alloc(uint64_t n, uint64_t size);

@@ -63,6 +63,16 @@ void bench_report(const char *bench, uint32_t slots, uint32_t vertices, uint32_t
     fflush(stdout);
 }
 
+void bench_report_bytes(const char *bench, uint32_t slots, uint32_t vertices, uint32_t groups,
+                        uint64_t bytes, uint64_t peak_bytes)
+{
+    printf("{\"bench\":\"%s\",\"slots\":%u,\"vertices\":%u,\"groups\":%u,\"bytes\":%llu,"
+           "\"peak_bytes\":%llu,\"calibration_ns\":%.0f}\n",
+           bench, slots, vertices, groups, (unsigned long long)bytes,
+           (unsigned long long)peak_bytes, calibration_ns);
+    fflush(stdout);
+}
+
 static void calibrate(void *ctx)
 {
     uint64_t *x = ctx;
