@@ -30,8 +30,8 @@ static int differ(const struct recording_step *step, const struct json *actions,
 
 /* One step again: 0, or what went wrong; ret->same turns false at a difference. */
 static int again(struct recording *rec, struct pliant_sched *sched,
-                 const struct recording_step *step, struct json *actions,
-                 struct replay_result *ret, struct spec_error *err)
+                 const struct recording_step *step, struct json *actions, struct replay_result *ret,
+                 struct spec_error *err)
 {
     struct pliant_actions acts;
     int r = pliant_step(sched, step->at_ms, &step->event, &acts);

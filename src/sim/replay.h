@@ -13,9 +13,9 @@
 struct replay_result {
     uint64_t steps; /* that came out the same */
     bool same;
-    uint32_t line;     /* of the first difference */
-    int64_t at_ms;     /* its instant */
-    char *recorded;    /* the actions there, as texts; replay_free() frees them */
+    uint32_t line;  /* of the first difference */
+    int64_t at_ms;  /* its instant */
+    char *recorded; /* the actions there, as texts; replay_free() frees them */
     char *replayed;
 };
 

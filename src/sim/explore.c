@@ -1,0 +1,423 @@
+/* explore.c - see explore.h */
+#include "sim/explore.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/chaos.h"
+#include "spec/recording.h"
+
+#define SNAPSHOT_EVERY 8
+#define CALM_STEPS 20000u
+
+/* ---- a trial: one scheduler, its model, its twin ------------------------------------------------
+ */
+
+struct trial {
+    const struct chaos *chaos;         /* the world */
+    struct pliant_sched *sched, *twin; /* twin: restored from a snapshot, or NULL */
+    struct model model;
+    int64_t now_ms;
+    uint32_t steps;
+    uint32_t snapshot_every;
+    uint64_t hash;
+    struct json text, twin_text;
+    const char *rule; /* that is broken, or NULL */
+    char detail[256];
+};
+
+static int trial_init(struct trial *t, const struct chaos *chaos, uint32_t snapshot_every)
+{
+    int r;
+
+    *t = (struct trial){
+        .chaos = chaos, .snapshot_every = snapshot_every, .hash = UINT64_C(0xcbf29ce484222325)};
+    json_init(&t->text, NULL);
+    json_init(&t->twin_text, NULL);
+    r = model_init(&t->model, chaos->job, &chaos->cfg);
+    return r ? r : pliant_sched_new(&chaos->cfg, chaos->job, &t->sched, NULL);
+}
+
+static void trial_free(struct trial *t)
+{
+    pliant_sched_destroy(&t->sched);
+    pliant_sched_destroy(&t->twin);
+    model_free(&t->model);
+    json_free(&t->text);
+    json_free(&t->twin_text);
+}
+
+static bool breaks(struct trial *t, const char *rule, const char *detail)
+{
+    t->rule = rule;
+    snprintf(t->detail, sizeof t->detail, "%s", detail);
+    return false;
+}
+
+/* The actions as text, which a replay would compare. */
+static bool render(struct trial *t, struct json *j, const struct pliant_sched *sched,
+                   const struct pliant_actions *acts)
+{
+    json_reset(j);
+    recording_write_actions(j, NULL, t->chaos->job, sched, acts);
+    return !j->error || breaks(t, "no memory", "for the text of actions");
+}
+
+static void add_to_hash(struct trial *t)
+{
+    for (size_t i = 0; i < t->text.n; i++)
+        t->hash = (t->hash ^ (unsigned char)t->text.v[i]) * UINT64_C(0x100000001b3);
+}
+
+static bool twin_agrees(struct trial *t, const struct pliant_event *ev)
+{
+    struct pliant_actions acts;
+
+    if (!t->twin)
+        return true;
+    if (pliant_step(t->twin, t->now_ms, ev, &acts) != 0)
+        return breaks(t, "a restored scheduler does the same", "its step fails");
+    if (!render(t, &t->twin_text, t->twin, &acts))
+        return false;
+    if (t->twin_text.n != t->text.n || memcmp(t->twin_text.v, t->text.v, t->text.n) != 0)
+        return breaks(t, "a restored scheduler does the same", "other actions");
+    return pliant_next_deadline(t->twin) == pliant_next_deadline(t->sched) ||
+           breaks(t, "a restored scheduler does the same", "another deadline");
+}
+
+/* A new twin, from a snapshot of this moment. */
+static bool twin_born(struct trial *t)
+{
+    struct pliant_error err = {.text = ""};
+    void *bytes;
+    size_t size;
+    int r;
+
+    if (t->steps % t->snapshot_every != 0)
+        return true;
+    pliant_sched_destroy(&t->twin);
+    r = pliant_snapshot(t->sched, &bytes, &size);
+    if (r)
+        return breaks(t, "a snapshot can be made", "");
+    r = pliant_restore(&t->chaos->cfg, t->chaos->job, bytes, size, &t->twin, &err);
+    pliant_bytes_free(t->chaos->cfg.alloc, bytes);
+    return !r || breaks(t, "a snapshot can be restored", err.text);
+}
+
+/* One step; false: a rule is broken, here or earlier. */
+static bool trial_step(struct trial *t, struct chaos_event *e)
+{
+    const struct pliant_event *ev = chaos_event_link(e);
+    bool late = ev->kind != PLIANT_EV_TICK && pliant_next_deadline(t->sched) <= e->at_ms;
+    struct pliant_actions acts;
+    const char *broken;
+
+    t->now_ms = e->at_ms;
+    if (pliant_step(t->sched, t->now_ms, ev, &acts) != 0)
+        return breaks(t, "sound events are taken", pliant_event_name(ev->kind));
+    if (!render(t, &t->text, t->sched, &acts))
+        return false;
+    add_to_hash(t);
+    broken = model_step(&t->model, t->now_ms, ev, late, &acts, t->sched);
+    if (broken)
+        return breaks(t, broken, t->model.detail);
+    broken = pliant_check(t->sched);
+    if (broken)
+        return breaks(t, "the scheduler's own check", broken);
+    if (pliant_next_deadline(t->sched) <= t->now_ms)
+        return breaks(t, "deadlines lie ahead after a step", "one is due");
+    if (!twin_agrees(t, ev) || !twin_born(t))
+        return false;
+    t->steps++;
+    return true;
+}
+
+/* Faults stop: does the job get going? Takes a copy of the chaos, so that it can be done again. */
+static bool trial_calm(struct trial *t)
+{
+    struct chaos chaos = *t->chaos;
+    struct chaos_event e;
+
+    for (uint32_t i = 0; i < CALM_STEPS; i++) {
+        if (!chaos_calm(&chaos, &t->model, t->now_ms, pliant_next_deadline(t->sched), &e))
+            return true;
+        if (!trial_step(t, &e))
+            return false;
+    }
+    return breaks(t, "the job gets going once faults stop",
+                  pliant_state_name(pliant_state(t->sched)));
+}
+
+/* ---- an assertion is a broken rule too
+ * ------------------------------------------------------------ */
+
+static sigjmp_buf death;
+
+static void on_abort(int number)
+{
+    (void)number;
+    siglongjmp(death, 1);
+}
+
+/* Run f(t, ctx), and come back from abort(). What the scheduler held is lost then. */
+static bool survive(struct trial *t, bool (*f)(struct trial *t, void *ctx), void *ctx)
+{
+    struct sigaction now = {.sa_handler = on_abort, .sa_flags = SA_NODEFER}, before;
+    bool ok;
+
+    sigaction(SIGABRT, &now, &before);
+    ok = sigsetjmp(death, 1) ? breaks(t, "assertions hold", "see above") : f(t, ctx);
+    sigaction(SIGABRT, &before, NULL);
+    return ok;
+}
+
+/* ---- a run of drawn events
+ * -------------------------------------------------------------------------- */
+
+struct run {
+    struct chaos *chaos;
+    uint32_t steps;
+    struct VEC(struct chaos_event) events;
+};
+
+static bool draw_and_step(struct trial *t, void *ctx)
+{
+    struct run *run = ctx;
+
+    /* a job that has ended is asked a little more, to see that it stays silent */
+    for (uint32_t i = 0, ended = 0; i < run->steps && ended < 20; i++) {
+        struct chaos_event *e = vec_push(NULL, &run->events);
+
+        if (!e)
+            return breaks(t, "no memory", "for events");
+        chaos_draw(run->chaos, &t->model, t->now_ms, pliant_next_deadline(t->sched), e);
+        if (!trial_step(t, e))
+            return false;
+        ended += t->model.archived;
+    }
+    return trial_calm(t);
+}
+
+/* The same events without drawing, then calm. */
+struct list {
+    const struct chaos_event *v;
+    size_t n;
+    const bool *without; /* leave these out; NULL: none */
+};
+
+static bool feed(struct trial *t, void *ctx)
+{
+    const struct list *list = ctx;
+
+    for (size_t i = 0; i < list->n; i++) {
+        struct chaos_event e = list->v[i];
+
+        if (!(list->without && list->without[i]) && !trial_step(t, &e))
+            return false;
+    }
+    return trial_calm(t);
+}
+
+/* ---- shrinking
+ * ---------------------------------------------------------------------------------------- */
+
+struct shrink {
+    struct chaos *chaos;
+    struct list list;
+    bool *without;
+    const char *rule;
+};
+
+/* Does the same rule break without those events? */
+static bool still_breaks(struct shrink *s)
+{
+    struct trial t;
+    bool same;
+
+    if (trial_init(&t, s->chaos, 1) != 0)
+        return false;
+    same = !survive(&t, feed, &s->list) && t.rule && strcmp(t.rule, s->rule) == 0;
+    trial_free(&t);
+    return same;
+}
+
+static bool leave_out(struct shrink *s, size_t from, size_t n)
+{
+    bool *before = mem_resize(NULL, NULL, n, sizeof *before);
+    bool any = false;
+
+    if (!before)
+        return false;
+    memcpy(before, s->without + from, n * sizeof *before);
+    for (size_t i = 0; i < n; i++) {
+        any |= !before[i];
+        s->without[from + i] = true;
+    }
+    if (any && !still_breaks(s)) {
+        memcpy(s->without + from, before, n * sizeof *before);
+        any = false;
+    }
+    mem_free(NULL, before);
+    return any;
+}
+
+/* Halves, quarters, ... and single events, until no single one can be left out. */
+static void shrink(struct shrink *s)
+{
+    size_t n = s->list.n, chunk = n;
+    bool any = true;
+
+    while (chunk > 1 || any) {
+        any = false;
+        chunk = chunk > 1 ? (chunk + 1) / 2 : 1;
+        for (size_t from = 0; from < n; from += chunk)
+            any |= leave_out(s, from, from + chunk < n ? chunk : n - from);
+    }
+}
+
+/* ---- the recording of a bad run
+ * ------------------------------------------------------------------------- */
+
+struct writer {
+    struct shrink *shrink;
+    struct json *out;
+};
+
+/* What the small run does, step by step, until it breaks; calm steps belong to it. */
+static bool write_steps(struct trial *t, void *ctx)
+{
+    struct writer *w = ctx;
+    const struct list *list = &w->shrink->list;
+    struct chaos chaos = *t->chaos;
+    struct chaos_event e;
+    struct pliant_actions acts;
+
+    for (size_t i = 0; i < list->n + CALM_STEPS; i++) {
+        int64_t deadline_ms = pliant_next_deadline(t->sched);
+        bool late;
+
+        if (i < list->n && list->without[i])
+            continue;
+        if (i < list->n)
+            e = list->v[i];
+        else if (!chaos_calm(&chaos, &t->model, t->now_ms, deadline_ms, &e))
+            return true;
+        chaos_event_link(&e);
+        late = e.ev.kind != PLIANT_EV_TICK && deadline_ms <= e.at_ms;
+        t->now_ms = e.at_ms;
+        if (pliant_step(t->sched, e.at_ms, &e.ev, &acts) != 0)
+            return false;
+        recording_write_step(w->out, t->chaos->job, t->sched, e.at_ms, &e.ev, &acts);
+        if (model_step(&t->model, e.at_ms, &e.ev, late, &acts, t->sched))
+            return false;
+    }
+    return false;
+}
+
+static int write_recording(struct shrink *s, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    struct json out;
+    struct trial t;
+    int r;
+
+    if (!file)
+        return -errno;
+    json_init(&out, file);
+    recording_write_header(&out, s->chaos->job, &s->chaos->cfg);
+    r = trial_init(&t, s->chaos, 1);
+    if (!r)
+        survive(&t, write_steps, &(struct writer){s, &out});
+    trial_free(&t);
+    if (!r)
+        r = json_flush(&out);
+    json_free(&out);
+    if (fclose(file) != 0 && !r)
+        r = -errno;
+    return r;
+}
+
+/* ---- one run
+ * ---------------------------------------------------------------------------------------------- */
+
+static int on_bad(struct run *run, const struct trial *t, const struct explore_options *options,
+                  struct explore_result *ret)
+{
+    struct shrink s = {
+        .chaos = run->chaos, .list = {.v = run->events.v, .n = run->events.n}, .rule = t->rule};
+
+    ret->bad = true;
+    ret->step = t->steps;
+    ret->rule = t->rule;
+    memcpy(ret->detail, t->detail, sizeof ret->detail);
+    ret->events = ret->events_left = run->events.n;
+    s.without = mem_zero(NULL, run->events.n + 1, sizeof *s.without);
+    if (!s.without)
+        return -ENOMEM;
+    s.list.without = s.without;
+    if (still_breaks(&s))
+        shrink(&s);
+    for (size_t i = 0; i < s.list.n; i++)
+        ret->events_left -= s.without[i];
+    snprintf(ret->path, sizeof ret->path, "%s/explore-%" PRIu64 ".jsonl",
+             options->dir ? options->dir : ".", ret->seed);
+    int r = write_recording(&s, ret->path);
+    mem_free(NULL, s.without);
+    return r;
+}
+
+/* The events once more: is every action the same? */
+static bool comes_out_again(struct run *run, struct trial *t)
+{
+    struct list list = {.v = run->events.v, .n = run->events.n};
+    struct trial again;
+    bool same;
+
+    if (trial_init(&again, run->chaos, UINT32_MAX) != 0)
+        return breaks(t, "no memory", "for a second run");
+    same = survive(&again, feed, &list) && again.hash == t->hash;
+    trial_free(&again);
+    return same || breaks(t, "the same events give the same actions", "in a second run");
+}
+
+static int explore_run(const struct explore_options *options, struct explore_result *ret)
+{
+    struct chaos chaos;
+    struct run run = {.chaos = &chaos, .steps = options->steps};
+    struct trial t;
+    int r = chaos_init(&chaos, ret->seed, NULL);
+
+    assert(r != -EINVAL); /* every world is sound */
+    if (r)
+        return r;
+    r = trial_init(&t, &chaos, SNAPSHOT_EVERY);
+    assert(r != -EINVAL);
+    if (!r && (!survive(&t, draw_and_step, &run) || !comes_out_again(&run, &t)))
+        r = on_bad(&run, &t, options, ret);
+    ret->steps += t.steps;
+    ret->hash = ret->hash * 31 + t.hash;
+    trial_free(&t);
+    vec_free(NULL, &run.events);
+    chaos_free(&chaos);
+    return r;
+}
+
+int explore(const struct explore_options *options, struct explore_result *ret)
+{
+    int r = 0;
+
+    *ret = (struct explore_result){.runs = 0};
+    while (!r && !ret->bad && ret->runs < options->runs) {
+        ret->seed = options->seed + ret->runs;
+        r = explore_run(options, ret);
+        ret->runs++;
+        if (options->progress)
+            options->progress(options->ctx, ret->runs);
+    }
+    return r;
+}

@@ -1,0 +1,45 @@
+/* explore.h - random runs against the invariants, and the small run that is left of a bad one
+ *
+ * Run k draws a world and its events from seed + k. After every step: the model's rules,
+ * pliant_check(), deadlines that lie ahead; a scheduler that was restored from a snapshot does
+ * the same. After the last step faults stop, and the job must get going; then the events are fed
+ * once more, and every action must be the same.
+ *
+ * A run that fails is shrunk: events are left out as long as the same rule breaks. What remains
+ * is written as a recording that `pliant-sim replay` reads.
+ *
+ * Owner   plain values
+ * Errors  -ENOMEM, or the errno of writing the recording
+ */
+#ifndef PLIANT_SIM_EXPLORE_H
+#define PLIANT_SIM_EXPLORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct explore_options {
+    uint64_t seed;
+    uint64_t runs;
+    uint32_t steps;
+    const char *dir; /* for the recording of a bad run */
+    /* Called now and then, with the runs that are done; may be NULL. */
+    void (*progress)(void *ctx, uint64_t runs);
+    void *ctx;
+};
+
+struct explore_result {
+    uint64_t runs, steps;
+    uint64_t hash; /* of all actions of all runs, as text */
+    bool bad;      /* the rest is about the first bad run, the last that was made */
+    uint64_t seed;
+    uint32_t step;    /* of the run, from 0 */
+    const char *rule; /* that is broken */
+    char detail[256];
+    size_t events, events_left; /* before and after it was shrunk */
+    char path[1024];            /* of the recording */
+};
+
+int explore(const struct explore_options *options, struct explore_result *ret);
+
+#endif

@@ -1,0 +1,1017 @@
+/* model.c - see model.h
+ *
+ * A step is taken in three parts: what the event says about the cluster, each action in order,
+ * and what must agree when all is done. */
+#include "sim/model.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/job.h"
+#include "util/deadline.h"
+
+#define NOWHERE UINT32_MAX
+
+static void broken(struct model *m, const char *rule, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Note the first rule that does not hold. */
+static void broken(struct model *m, const char *rule, const char *format, ...)
+{
+    va_list args;
+
+    if (m->broken)
+        return;
+    m->broken = rule;
+    va_start(args, format);
+    vsnprintf(m->detail, sizeof m->detail, format, args);
+    va_end(args);
+}
+
+static void no_memory(struct model *m)
+{
+    broken(m, "no memory", "in the model");
+}
+
+/* ---- bounds ------------------------------------------------------------------------------- */
+
+static uint32_t sum_of_groups(const struct model *m, const uint32_t *bound)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t g = 0; g < m->n_groups; g++) {
+        uint32_t widest = 0;
+
+        for (uint32_t v = 0; v < m->n_vertices; v++)
+            if (m->group_of[v] == g && bound[v] > widest)
+                widest = bound[v];
+        sum += widest;
+    }
+    return sum;
+}
+
+uint32_t model_desired(const struct model *m)
+{
+    return sum_of_groups(m, m->max);
+}
+
+static void number_groups(struct model *m)
+{
+    for (uint32_t v = 0; v < m->n_vertices; v++) {
+        const char *group = pliant_job_vertex_group(m->job, (pliant_vertex_id){v + 1});
+        uint32_t u = 0;
+
+        while (u < v &&
+               strcmp(pliant_job_vertex_group(m->job, (pliant_vertex_id){u + 1}), group) != 0)
+            u++;
+        m->group_of[v] = u < v ? m->group_of[u] : m->n_groups++;
+    }
+}
+
+static int64_t bound_or(int64_t bound, int64_t standard)
+{
+    return bound == -1 ? standard : bound;
+}
+
+/* Would this update be taken [S-REQ-1]? With `apply`, take it. */
+static bool update_bounds(struct model *m, const struct pliant_bounds *v, size_t n, bool apply)
+{
+    uint64_t named = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        pliant_vertex_id id = pliant_job_vertex_find(m->job, v[i].vertex);
+        int64_t most = id.v ? pliant_job_vertex_max_parallelism(m->job, id) : 0;
+        int64_t min = bound_or(v[i].min, 1), max = bound_or(v[i].max, most);
+
+        if (!id.v || named >> (id.v - 1) & 1 || min < 1 || min > max || max > most)
+            return false;
+        named |= UINT64_C(1) << (id.v - 1);
+        if (apply) {
+            m->min[id.v - 1] = (uint32_t)min;
+            m->max[id.v - 1] = (uint32_t)max;
+        }
+    }
+    return n == m->n_vertices;
+}
+
+/* ---- budgets ------------------------------------------------------------------------------ */
+
+static int64_t times_kept(const struct model_budget *b)
+{
+    return (int64_t)b->times.n;
+}
+
+static void notify_rate(struct model *m, struct model_budget *b, int64_t now_ms)
+{
+    int64_t *time = vec_push(NULL, &b->times);
+
+    if (!time)
+        no_memory(m);
+    else
+        *time = now_ms;
+}
+
+static int64_t exponential_delay(const struct model_budget *b)
+{
+    double delay = (double)b->cfg.exponential.initial_ms;
+
+    for (int64_t i = 0; i < b->count && delay < (double)b->cfg.exponential.max_ms; i++)
+        delay *= b->cfg.exponential.multiplier;
+    return delay < (double)b->cfg.exponential.max_ms ? (int64_t)delay : b->cfg.exponential.max_ms;
+}
+
+static void notify_exponential(struct model_budget *b, int64_t now_ms)
+{
+    if (b->planned_at_ms != PLIANT_NEVER && now_ms <= b->planned_at_ms)
+        return;
+    if (b->planned_at_ms != PLIANT_NEVER &&
+        now_ms - b->planned_at_ms >= b->cfg.exponential.reset_ms)
+        b->count = 0;
+    b->planned_at_ms = instant_after(now_ms, exponential_delay(b));
+    b->count++;
+}
+
+/* Charge one failure; may the job restart? */
+static bool charge(struct model *m, struct model_budget *b, int64_t now_ms)
+{
+    switch (b->cfg.kind) {
+    case PLIANT_RESTART_UNSET:
+    case PLIANT_RESTART_NONE:
+        return false;
+    case PLIANT_RESTART_FIXED_DELAY:
+        return ++b->count <= b->cfg.fixed.attempts;
+    case PLIANT_RESTART_FAILURE_RATE:
+        notify_rate(m, b, now_ms);
+        return times_kept(b) <= b->cfg.rate.max_failures ||
+               now_ms - b->times.v[times_kept(b) - 1 - b->cfg.rate.max_failures] >
+                   b->cfg.rate.interval_ms;
+    case PLIANT_RESTART_EXPONENTIAL_DELAY:
+        notify_exponential(b, now_ms);
+        return b->count <= b->cfg.exponential.attempts;
+    }
+    return false;
+}
+
+/* The back-off after charge(), give or take *ret_slack. */
+static int64_t backoff_of(const struct model_budget *b, int64_t now_ms, int64_t *ret_slack)
+{
+    *ret_slack = 0;
+    if (b->cfg.kind == PLIANT_RESTART_FIXED_DELAY)
+        return b->cfg.fixed.delay_ms;
+    if (b->cfg.kind == PLIANT_RESTART_FAILURE_RATE)
+        return b->cfg.rate.delay_ms;
+    /* one for rounding; with jitter only the longest is known */
+    *ret_slack = b->cfg.exponential.jitter > 0 ? b->cfg.exponential.max_ms : 1;
+    return b->planned_at_ms > now_ms ? b->planned_at_ms - now_ms : 0;
+}
+
+/* ---- nodes and slots ------------------------------------------------------------------------ */
+
+struct model_node *model_node(const struct model *m, const char *name)
+{
+    for (size_t i = 0; i < m->nodes.n; i++)
+        if (strcmp(m->nodes.v[i].name, name) == 0)
+            return &m->nodes.v[i];
+    return NULL;
+}
+
+uint32_t model_offered(const struct model *m)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < m->nodes.n; i++)
+        if (m->nodes.v[i].up && !m->nodes.v[i].draining)
+            n += m->nodes.v[i].slots - m->nodes.v[i].aside;
+    return n;
+}
+
+/* The node in the life that an event means, or NULL: that is not the present one. */
+static struct model_node *node_meant(const struct model *m, const char *name, uint64_t incarnation)
+{
+    struct model_node *node = model_node(m, name);
+
+    return node && node->up && (incarnation == 0 || node->incarnation == incarnation) ? node : NULL;
+}
+
+/* More slots: those that were given back first. */
+static void node_gains(struct model *m, const struct pliant_event *ev)
+{
+    struct model_node *node = node_meant(m, ev->granted.name, ev->granted.incarnation);
+    uint32_t again;
+
+    if (!node)
+        return;
+    again = node->aside < ev->granted.slots ? node->aside : ev->granted.slots;
+    node->aside -= again;
+    node->slots += ev->granted.slots - again;
+    for (size_t i = 0; again > 0 && i < m->slots.n; i++)
+        if (m->slots.v[i].node == (uint32_t)(node - m->nodes.v))
+            m->slots.v[i].aside = false; /* which of them is the scheduler's choice */
+}
+
+static void task_ends(struct model *m, struct model_task *task, int64_t now_ms)
+{
+    task->phase = MODEL_OVER;
+    m->slots.v[task->slot].live--;
+    if (--m->n_live == 0)
+        m->down_at_ms = now_ms;
+}
+
+static void node_leaves(struct model *m, struct model_node *node, int64_t now_ms)
+{
+    uint32_t index = (uint32_t)(node - m->nodes.v);
+
+    node->up = false;
+    for (uint32_t v = 0; v < m->n_vertices; v++)
+        for (size_t i = 0; i < m->tasks[v].n; i++)
+            if (m->tasks[v].v[i].phase != MODEL_OVER && m->tasks[v].v[i].node == index)
+                task_ends(m, &m->tasks[v].v[i], now_ms);
+}
+
+static void node_joins(struct model *m, const struct pliant_event *ev, int64_t now_ms)
+{
+    struct model_node *node = model_node(m, ev->node_up.name);
+
+    if (node && node->up && ev->node_up.incarnation <= node->incarnation) {
+        if (ev->node_up.incarnation == node->incarnation)
+            node->draining = false; /* if it drained, it does no longer */
+        return;
+    }
+    if (node && node->up) /* it came back before anyone saw it go */
+        node_leaves(m, node, now_ms);
+    if (!node && !(node = vec_push(NULL, &m->nodes))) {
+        no_memory(m);
+        return;
+    }
+    *node = (struct model_node){.name = ev->node_up.name,
+                                .up = true,
+                                .incarnation = ev->node_up.incarnation,
+                                .slots = ev->node_up.slots};
+}
+
+/* The slot's row; at its first mention in a life of its node, a new one. */
+static struct model_slot *slot_of(struct model *m, pliant_slot_id id,
+                                  const struct pliant_sched *sched)
+{
+    const char *name = pliant_node_name(sched, pliant_slot_node(sched, id));
+    struct model_node *node = name ? model_node(m, name) : NULL;
+    uint32_t index = node ? (uint32_t)(node - m->nodes.v) : NOWHERE;
+    struct model_slot *slot;
+
+    if (!node) { /* a timer's action may mean a node that the event then took away */
+        if (!m->late)
+            broken(m, "slots are on nodes", "slot %" PRIu32 " is on none", id.v);
+        return NULL;
+    }
+    while (m->slots.n <= id.v) {
+        slot = vec_push(NULL, &m->slots);
+        if (!slot) {
+            no_memory(m);
+            return NULL;
+        }
+        slot->node = NOWHERE;
+    }
+    slot = &m->slots.v[id.v];
+    if (slot->node == index && slot->incarnation == node->incarnation)
+        return slot;
+    if (slot->live > 0)
+        broken(m, "a slot keeps its node while tasks live in it", "slot %" PRIu32, id.v);
+    *slot = (struct model_slot){.node = index, .incarnation = node->incarnation};
+    return slot;
+}
+
+/* ---- tasks ---------------------------------------------------------------------------------- */
+
+struct model_task *model_task(const struct model *m, uint32_t vertex, uint32_t subtask)
+{
+    return vertex < m->n_vertices && subtask < m->tasks[vertex].n ? &m->tasks[vertex].v[subtask]
+                                                                  : NULL;
+}
+
+/* The live attempt that an event means, or NULL. */
+static struct model_task *task_meant(const struct model *m, const struct pliant_task *task)
+{
+    struct model_task *found = model_task(m, task->vertex.v - 1, task->subtask);
+
+    return found && found->phase != MODEL_OVER && found->attempt == task->attempt ? found : NULL;
+}
+
+bool model_all_running(const struct model *m)
+{
+    for (uint32_t v = 0; v < m->n_vertices; v++)
+        for (size_t i = 0; i < m->tasks[v].n; i++)
+            if (m->tasks[v].v[i].phase != MODEL_OVER && m->tasks[v].v[i].phase != MODEL_RUNNING)
+                return false;
+    return m->n_live > 0;
+}
+
+static void task_moves(struct model *m, const struct pliant_task *id, enum model_phase phase)
+{
+    struct model_task *task = task_meant(m, id);
+
+    if (task && task->phase != MODEL_CANCELING && task->phase < phase)
+        task->phase = phase;
+}
+
+/* ---- the event ------------------------------------------------------------------------------ */
+
+static void take_checkpoint(struct model *m, const struct pliant_event *ev)
+{
+    bool completed =
+        ev->kind == PLIANT_EV_CHECKPOINT_COMPLETED || ev->kind == PLIANT_EV_SAVEPOINT_COMPLETED;
+    uint64_t *id;
+
+    if (completed) {
+        id = vec_push(NULL, &m->completed);
+        if (!id)
+            no_memory(m);
+        else
+            *id = ev->checkpoint.id;
+    }
+    for (size_t i = 0; !ev->checkpoint.own_accord && i < m->checkpoints.n; i++) {
+        if (m->checkpoints.v[i].id != ev->checkpoint.id)
+            continue;
+        m->stopped |=
+            completed && m->checkpoints.v[i].stop && m->state == PLIANT_STOP_WITH_SAVEPOINT;
+        m->checkpoints.v[i] = m->checkpoints.v[--m->checkpoints.n];
+        break;
+    }
+}
+
+static void end_task(struct model *m, const struct pliant_task *id, int64_t now_ms)
+{
+    struct model_task *task = task_meant(m, id);
+
+    if (task)
+        task_ends(m, task, now_ms);
+}
+
+static void take_event(struct model *m, const struct pliant_event *ev, int64_t now_ms)
+{
+    struct model_node *node;
+
+    switch (ev->kind) {
+    case PLIANT_EV_NODE_UP:
+        node_joins(m, ev, now_ms);
+        return;
+    case PLIANT_EV_NODE_DRAINING:
+        node = node_meant(m, ev->draining.name, ev->draining.incarnation);
+        if (node)
+            node->draining = true;
+        return;
+    case PLIANT_EV_NODE_DRAIN_WITHDRAWN:
+        node = node_meant(m, ev->node.name, ev->node.incarnation);
+        if (node)
+            node->draining = false;
+        return;
+    case PLIANT_EV_NODE_LOST:
+        node = node_meant(m, ev->node.name, ev->node.incarnation);
+        if (node)
+            node_leaves(m, node, now_ms);
+        return;
+    case PLIANT_EV_SLOTS_GRANTED:
+        node_gains(m, ev);
+        return;
+    case PLIANT_EV_SLOTS_RESERVED:
+    case PLIANT_EV_SLOTS_REFUSED:
+    case PLIANT_EV_CREATION_FAILED:
+        if (ev->plan.plan != m->plan.serial)
+            return;
+        m->plan.pending = false;
+        m->plan.recoverable = ev->plan.recoverable;
+        return;
+    case PLIANT_EV_TASK_INITIALIZING:
+        task_moves(m, &ev->task, MODEL_INITIALIZING);
+        return;
+    case PLIANT_EV_TASK_RUNNING:
+        task_moves(m, &ev->task, MODEL_RUNNING);
+        return;
+    case PLIANT_EV_TASK_FINISHED:
+    case PLIANT_EV_TASK_CANCELED:
+        end_task(m, &ev->task, now_ms);
+        return;
+    case PLIANT_EV_TASK_FAILED:
+        end_task(m, &ev->failure.task, now_ms);
+        return;
+    case PLIANT_EV_CHECKPOINT_COMPLETED:
+    case PLIANT_EV_CHECKPOINT_FAILED:
+    case PLIANT_EV_SAVEPOINT_COMPLETED:
+    case PLIANT_EV_SAVEPOINT_FAILED:
+        take_checkpoint(m, ev);
+        return;
+    case PLIANT_EV_START:
+        m->started = true;
+        return;
+    case PLIANT_EV_REQUIREMENTS:
+        if (m->cfg->mode != PLIANT_MODE_REACTIVE &&
+            update_bounds(m, ev->requirements.v, ev->requirements.n, false))
+            update_bounds(m, ev->requirements.v, ev->requirements.n, true);
+        return;
+    case PLIANT_EV_SAVEPOINT_REQUESTED:
+    case PLIANT_EV_STOP:
+        m->wishes++; /* REFUSED takes it back */
+        return;
+    case PLIANT_EV_TICK:
+    case PLIANT_EV_TASK_END_OF_DATA:
+    case PLIANT_EV_GLOBAL_FAILURE:
+    case PLIANT_EV_CHECKPOINT_REQUESTED:
+    case PLIANT_EV_CANCEL:
+    case PLIANT_EV_SUSPEND:
+    case PLIANT_EVENTS:
+        return;
+    }
+}
+
+/* ---- state changes -------------------------------------------------------------------------- */
+
+#define BIT(state) (1u << (state))
+
+/* Section 0.1 of the states' rules: where each state may go. */
+static const uint32_t edges[PLIANT_STATES] = {
+    [PLIANT_CREATED] = BIT(PLIANT_WAITING_FOR_RESOURCES) | BIT(PLIANT_FINISHED),
+    [PLIANT_WAITING_FOR_RESOURCES] = BIT(PLIANT_CREATING_EXECUTION_GRAPH) | BIT(PLIANT_FINISHED),
+    [PLIANT_CREATING_EXECUTION_GRAPH] = BIT(PLIANT_EXECUTING) | BIT(PLIANT_WAITING_FOR_RESOURCES) |
+                                        BIT(PLIANT_RETRYING_EXECUTION_GRAPH_CREATION) |
+                                        BIT(PLIANT_FINISHED),
+    [PLIANT_RETRYING_EXECUTION_GRAPH_CREATION] =
+        BIT(PLIANT_WAITING_FOR_RESOURCES) | BIT(PLIANT_FINISHED),
+    [PLIANT_EXECUTING] = BIT(PLIANT_RESTARTING) | BIT(PLIANT_FAILING) | BIT(PLIANT_CANCELING) |
+                         BIT(PLIANT_STOP_WITH_SAVEPOINT) | BIT(PLIANT_FINISHED),
+    [PLIANT_RESTARTING] = BIT(PLIANT_WAITING_FOR_RESOURCES) | BIT(PLIANT_CREATING_EXECUTION_GRAPH) |
+                          BIT(PLIANT_CANCELING) | BIT(PLIANT_FINISHED),
+    [PLIANT_FAILING] = BIT(PLIANT_CANCELING) | BIT(PLIANT_FINISHED),
+    [PLIANT_CANCELING] = BIT(PLIANT_FINISHED),
+    [PLIANT_STOP_WITH_SAVEPOINT] = BIT(PLIANT_EXECUTING) | BIT(PLIANT_RESTARTING) |
+                                   BIT(PLIANT_FAILING) | BIT(PLIANT_CANCELING) |
+                                   BIT(PLIANT_FINISHED),
+};
+
+static const enum pliant_job_status shown[PLIANT_STATES] = {
+    [PLIANT_CREATED] = PLIANT_JOB_INITIALIZING,
+    [PLIANT_WAITING_FOR_RESOURCES] = PLIANT_JOB_CREATED,
+    [PLIANT_CREATING_EXECUTION_GRAPH] = PLIANT_JOB_CREATED,
+    [PLIANT_RETRYING_EXECUTION_GRAPH_CREATION] = PLIANT_JOB_CREATED,
+    [PLIANT_EXECUTING] = PLIANT_JOB_RUNNING,
+    [PLIANT_RESTARTING] = PLIANT_JOB_RESTARTING,
+    [PLIANT_FAILING] = PLIANT_JOB_FAILING,
+    [PLIANT_CANCELING] = PLIANT_JOB_CANCELLING,
+    [PLIANT_STOP_WITH_SAVEPOINT] = PLIANT_JOB_RUNNING,
+};
+
+static void check_backoff(struct model *m, const struct model_budget *b, int64_t now_ms,
+                          int64_t got_ms)
+{
+    int64_t slack_ms, want_ms = backoff_of(b, now_ms, &slack_ms);
+
+    if (got_ms < want_ms - slack_ms || got_ms > want_ms + slack_ms)
+        broken(m, "the back-off is the strategy's", "wanted %" PRId64 " ms, got %" PRId64, want_ms,
+               got_ms);
+    m->backoff_ms = got_ms;
+}
+
+static void restart_begins(struct model *m, const struct pliant_action *act, int64_t now_ms)
+{
+    int64_t most = m->cfg->drain_max_restarts;
+
+    m->backoff_ms = 0;
+    switch ((int)act->flag[2]) {
+    case PLIANT_REASON_RESCALE:
+        return;
+    case PLIANT_REASON_DRAIN:
+    case PLIANT_REASON_DRAINING_NODE_LOST:
+        m->drain_moves++;
+        if (most >= 0 && m->drain_moves > (uint64_t)most)
+            broken(m, "the drain budget bounds moves", "move %" PRIu64 " of %" PRId64,
+                   m->drain_moves, most);
+        return;
+    default:
+        if (!charge(m, &m->restarts, now_ms))
+            broken(m, "the restart strategy bounds restarts", "restarts though it says no");
+        check_backoff(m, &m->restarts, now_ms, act->change.detail);
+    }
+}
+
+static void job_fails(struct model *m, const struct pliant_action *act, int64_t now_ms)
+{
+    int64_t most = m->cfg->drain_max_restarts;
+
+    if (act->flag[2] == PLIANT_REASON_RESTARTS_SUPPRESSED && charge(m, &m->restarts, now_ms))
+        broken(m, "the restart strategy is asked", "fails though it says yes");
+    if (act->flag[2] == PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED &&
+        (most < 0 || m->drain_moves < (uint64_t)most))
+        broken(m, "the drain budget bounds moves", "used up after %" PRIu64 " of %" PRId64,
+               m->drain_moves, most);
+}
+
+static void retry_begins(struct model *m, int64_t now_ms)
+{
+    int64_t slack_ms;
+
+    if (!charge(m, &m->creations, now_ms))
+        broken(m, "the retry strategy bounds retries", "retries though it says no");
+    m->backoff_ms = backoff_of(&m->creations, now_ms, &slack_ms) - slack_ms;
+}
+
+/* The job ends because no graph could be made. */
+static void creation_fails(struct model *m, const struct pliant_action *act, int64_t now_ms)
+{
+    bool recoverable = act->flag[2] == PLIANT_REASON_NOT_ENOUGH_RESOURCES ||
+                       (act->flag[2] == PLIANT_REASON_CREATION_FAILED && m->plan.recoverable);
+
+    if (recoverable && charge(m, &m->creations, now_ms))
+        broken(m, "the retry strategy is asked", "fails though it says yes");
+}
+
+/* A restart goes on when its tasks are down and the back-off is over [S-RST-1]; a retry when
+ * its back-off is over [S-RTY-1]. */
+static void wait_ends(struct model *m, int64_t now_ms)
+{
+    int64_t since_ms = m->entered_at_ms;
+
+    if (m->state == PLIANT_RESTARTING) {
+        if (m->n_live > 0)
+            broken(m, "a restart waits for its tasks", "%" PRIu32 " live", m->n_live);
+        if (m->down_at_ms > since_ms)
+            since_ms = m->down_at_ms;
+    }
+    if (now_ms - since_ms < m->backoff_ms)
+        broken(m, "a restart waits for its back-off", "%" PRId64 " of %" PRId64 " ms",
+               now_ms - since_ms, m->backoff_ms);
+}
+
+static void change_state(struct model *m, const struct pliant_action *act, int64_t now_ms)
+{
+    enum pliant_state from = (enum pliant_state)act->flag[0], to = (enum pliant_state)act->flag[1];
+
+    if (from != m->state || to >= PLIANT_STATES || !(edges[from] & BIT(to))) {
+        broken(m, "every state change is a legal edge", "in %s: %s > %s",
+               pliant_state_name(m->state), pliant_state_name(from), pliant_state_name(to));
+        return;
+    }
+    if ((from == PLIANT_RESTARTING && to != PLIANT_CANCELING && to != PLIANT_FINISHED) ||
+        (from == PLIANT_RETRYING_EXECUTION_GRAPH_CREATION && to != PLIANT_FINISHED))
+        wait_ends(m, now_ms);
+    if (to == PLIANT_RESTARTING)
+        restart_begins(m, act, now_ms);
+    if (to == PLIANT_FAILING)
+        job_fails(m, act, now_ms);
+    if (to == PLIANT_RETRYING_EXECUTION_GRAPH_CREATION)
+        retry_begins(m, now_ms);
+    if (from == PLIANT_CREATING_EXECUTION_GRAPH && to == PLIANT_FINISHED)
+        creation_fails(m, act, now_ms);
+    if (to != PLIANT_EXECUTING && to != PLIANT_STOP_WITH_SAVEPOINT)
+        m->checkpoints.n = 0; /* those that are under way die with the run */
+    if (from == PLIANT_CREATING_EXECUTION_GRAPH)
+        m->plan.pending = false;
+    if (to != PLIANT_STOP_WITH_SAVEPOINT)
+        m->stopped = false;
+    m->state = to;
+    m->entered_at_ms = now_ms;
+}
+
+static void change_status(struct model *m, const struct pliant_action *act)
+{
+    enum pliant_job_status from = (enum pliant_job_status)act->status.from,
+                           to = (enum pliant_job_status)act->status.to;
+
+    if (from != m->status || from == to)
+        broken(m, "each change of status is told once", "in %s: %s > %s",
+               pliant_job_status_name(m->status), pliant_job_status_name(from),
+               pliant_job_status_name(to));
+    m->status = to;
+}
+
+/* ---- the other actions ------------------------------------------------------------------------
+ */
+
+static void reserve(struct model *m, const struct pliant_action *act,
+                    const struct pliant_sched *sched)
+{
+    m->plan.pending = true;
+    m->plan.serial = act->reserve.plan;
+    m->plan.restore = act->reserve.restore;
+    m->plan.slots.n = 0;
+    memcpy(m->min_planned, m->min, m->n_vertices * sizeof *m->min);
+    memcpy(m->max_planned, m->max, m->n_vertices * sizeof *m->max);
+    for (uint32_t i = 0; i < act->reserve.n; i++) {
+        struct model_slot *slot = slot_of(m, act->reserve.slots[i], sched);
+        uint32_t *id = vec_push(NULL, &m->plan.slots);
+
+        if (!id) {
+            no_memory(m);
+            return;
+        }
+        *id = act->reserve.slots[i].v;
+        for (uint32_t k = 0; k < i; k++)
+            if (m->plan.slots.v[k] == *id)
+                broken(m, "a plan names a slot once", "slot %" PRIu32, *id);
+        if (m->late || !slot)
+            continue;
+        if (slot->live > 0 || slot->aside)
+            broken(m, "a plan names free slots", "slot %" PRIu32 ": %" PRIu32 " live%s", *id,
+                   slot->live, slot->aside ? ", given back" : "");
+        if (!m->nodes.v[slot->node].up || m->nodes.v[slot->node].draining)
+            broken(m, "a plan names slots of nodes that stay", "slot %" PRIu32 " of %s", *id,
+                   m->nodes.v[slot->node].name);
+    }
+}
+
+static bool in_plan(const struct model *m, uint32_t slot)
+{
+    for (size_t i = 0; i < m->plan.slots.n; i++)
+        if (m->plan.slots.v[i] == slot)
+            return true;
+    return false;
+}
+
+static bool completed(const struct model *m, uint64_t id)
+{
+    for (size_t i = 0; i < m->completed.n; i++)
+        if (m->completed.v[i] == id)
+            return true;
+    return id == 0;
+}
+
+static struct model_task *task_room(struct model *m, const struct pliant_task *id)
+{
+    struct model_tasks *of = &m->tasks[id->vertex.v - 1];
+
+    while (of->n <= id->subtask)
+        if (!vec_push(NULL, of)) {
+            no_memory(m);
+            return NULL;
+        }
+    return &of->v[id->subtask];
+}
+
+static void occupy(struct model *m, struct model_slot *slot, uint32_t id, uint32_t group,
+                   uint32_t subtask)
+{
+    const struct model_node *node = &m->nodes.v[slot->node];
+
+    if (!node->up || node->draining)
+        broken(m, "nothing starts on a node that drains or is gone", "slot %" PRIu32 " of %s", id,
+               node->name);
+    if (slot->aside || !in_plan(m, id))
+        broken(m, "tasks start in slots that were reserved", "slot %" PRIu32, id);
+    if (slot->live > 0 && (slot->group != group || slot->subtask != subtask))
+        broken(m, "a slot serves one unit at a time", "slot %" PRIu32, id);
+    slot->live++;
+    slot->group = group;
+    slot->subtask = subtask;
+}
+
+static void deploy(struct model *m, const struct pliant_action *act,
+                   const struct pliant_sched *sched)
+{
+    const struct pliant_task *id = &act->deploy.task;
+    struct model_slot *slot = slot_of(m, act->deploy.slot, sched);
+    struct model_task *task = task_room(m, id);
+
+    if (!slot || !task)
+        return;
+    if (m->state != PLIANT_EXECUTING)
+        broken(m, "tasks start in Executing", "in %s", pliant_state_name(m->state));
+    if (task->phase != MODEL_OVER || id->attempt <= task->attempt)
+        broken(m, "an attempt starts once, after those before it",
+               "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32 " after %" PRIu32,
+               id->vertex.v, id->subtask, id->attempt, task->attempt);
+    if (!completed(m, act->deploy.restore) || act->deploy.restore != m->plan.restore)
+        broken(m, "tasks start from a completed checkpoint", "%" PRIu64, act->deploy.restore);
+    occupy(m, slot, act->deploy.slot.v, m->group_of[id->vertex.v - 1], id->subtask);
+    *task = (struct model_task){.attempt = id->attempt,
+                                .phase = MODEL_STARTING,
+                                .node = slot->node,
+                                .slot = act->deploy.slot.v};
+    m->n_live++;
+    m->deployed[id->vertex.v - 1]++;
+}
+
+static void cancel(struct model *m, const struct pliant_task *id, int64_t now_ms)
+{
+    struct model_task *task = model_task(m, id->vertex.v - 1, id->subtask);
+
+    if (!task || task->attempt != id->attempt || task->phase == MODEL_CANCELING ||
+        (task->phase == MODEL_OVER && !m->late)) {
+        broken(m, "an attempt that lives is canceled once",
+               "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32, id->vertex.v, id->subtask,
+               id->attempt);
+        return;
+    }
+    if (task->phase == MODEL_OVER)
+        return;
+    task->phase = MODEL_CANCELING;
+    task->canceled_at_ms = now_ms;
+}
+
+static void trigger(struct model *m, const struct pliant_action *act, int64_t now_ms)
+{
+    struct model_checkpoint *c = vec_push(NULL, &m->checkpoints);
+    bool savepoint = act->flag[1];
+
+    if (!c) {
+        no_memory(m);
+        return;
+    }
+    *c = (struct model_checkpoint){.id = act->checkpoint.id,
+                                   .savepoint = savepoint,
+                                   .stop = act->flag[0] == PLIANT_CHECKPOINT_STOP,
+                                   .triggered_at_ms = now_ms};
+    if (!savepoint && !m->late && !model_all_running(m))
+        broken(m, "checkpoints are taken while all tasks run", "%" PRIu64, act->checkpoint.id);
+    if (m->state != PLIANT_EXECUTING && m->state != PLIANT_STOP_WITH_SAVEPOINT)
+        broken(m, "checkpoints are taken while all tasks run", "in %s",
+               pliant_state_name(m->state));
+    if (!c->id || (completed(m, c->id) && !m->late))
+        broken(m, "a checkpoint has an id of its own", "%" PRIu64, c->id);
+}
+
+static void release(struct model *m, const struct pliant_action *act,
+                    const struct pliant_sched *sched)
+{
+    for (uint32_t i = 0; i < act->release.n; i++) {
+        struct model_slot *slot = slot_of(m, act->release.slots[i], sched);
+
+        if (!slot)
+            return;
+        if (slot->live > 0 || slot->aside ||
+            (m->plan.pending && in_plan(m, act->release.slots[i].v)))
+            broken(m, "slots that are free are given back once", "slot %" PRIu32,
+                   act->release.slots[i].v);
+        slot->aside = true;
+        m->nodes.v[slot->node].aside++;
+    }
+}
+
+static void give_up(struct model *m, const struct pliant_action *act, int64_t now_ms,
+                    const struct pliant_sched *sched)
+{
+    const char *name = pliant_node_name(sched, act->node.node);
+    struct model_node *node = name ? model_node(m, name) : NULL;
+    bool overdue = false;
+
+    for (uint32_t v = 0; node && v < m->n_vertices; v++)
+        for (size_t i = 0; i < m->tasks[v].n; i++) {
+            const struct model_task *task = &m->tasks[v].v[i];
+
+            overdue |= task->phase == MODEL_CANCELING && &m->nodes.v[task->node] == node &&
+                       now_ms - task->canceled_at_ms >= m->cfg->cancellation_timeout_ms;
+        }
+    if (!node || (!m->late && !(node->up && overdue && m->cfg->cancellation_timeout_ms > 0)))
+        broken(m, "only nodes that do not confirm are given up", "%s", name ? name : "?");
+    else if (node->up)
+        node_leaves(m, node, now_ms);
+}
+
+static void refuse(struct model *m, const struct pliant_event *ev)
+{
+    switch ((int)ev->kind) {
+    case PLIANT_EV_STOP:
+    case PLIANT_EV_SAVEPOINT_REQUESTED:
+        if (m->wishes == 0)
+            broken(m, "a savepoint is answered once", "refused again");
+        else
+            m->wishes--;
+        return;
+    case PLIANT_EV_REQUIREMENTS:
+        if (!m->archived && m->cfg->mode != PLIANT_MODE_REACTIVE &&
+            update_bounds(m, ev->requirements.v, ev->requirements.n, false))
+            broken(m, "sound requirements are taken", "refused");
+        return;
+    case PLIANT_EV_START:
+    case PLIANT_EV_CHECKPOINT_REQUESTED:
+    case PLIANT_EV_CANCEL:
+        return;
+    default:
+        broken(m, "only wishes are refused", "%s", pliant_event_name(ev->kind));
+    }
+}
+
+static void take_action(struct model *m, int64_t now_ms, const struct pliant_event *ev,
+                        const struct pliant_action *act, const struct pliant_sched *sched)
+{
+    if (m->archived && act->kind != PLIANT_ACT_REFUSED)
+        broken(m, "after ARCHIVED there is silence", "%s",
+               pliant_action_name((enum pliant_action_kind)act->kind));
+    switch ((enum pliant_action_kind)act->kind) {
+    case PLIANT_ACT_DECLARE:
+        m->declared = act->declare.desired;
+        return;
+    case PLIANT_ACT_RESERVE:
+        reserve(m, act, sched);
+        return;
+    case PLIANT_ACT_RELEASE:
+        release(m, act, sched);
+        return;
+    case PLIANT_ACT_DEPLOY:
+        deploy(m, act, sched);
+        return;
+    case PLIANT_ACT_CANCEL:
+        cancel(m, &act->task, now_ms);
+        return;
+    case PLIANT_ACT_CHECKPOINT:
+        trigger(m, act, now_ms);
+        return;
+    case PLIANT_ACT_GIVE_UP_NODE:
+        give_up(m, act, now_ms, sched);
+        return;
+    case PLIANT_ACT_REFUSED:
+        refuse(m, ev);
+        return;
+    case PLIANT_ACT_STATE_CHANGED:
+        change_state(m, act, now_ms);
+        return;
+    case PLIANT_ACT_STATUS_CHANGED:
+        change_status(m, act);
+        return;
+    case PLIANT_ACT_RESCALE_OPENED:
+    case PLIANT_ACT_RESCALE_CLOSED:
+        if (m->record_open == (act->kind == PLIANT_ACT_RESCALE_OPENED))
+            broken(m, "one rescale record is open at most", "%s",
+                   pliant_action_name((enum pliant_action_kind)act->kind));
+        m->record_open = act->kind == PLIANT_ACT_RESCALE_OPENED;
+        return;
+    case PLIANT_ACT_SAVEPOINT_ENDED:
+        if (m->wishes-- == 0)
+            broken(m, "a savepoint is answered once", "ended, but none was asked for");
+        return;
+    case PLIANT_ACT_ARCHIVED:
+        m->archived = true;
+        return;
+    case PLIANT_ACT_FAILURE:
+        if (act->failure.entry->n == 0)
+            broken(m, "an entry of the exception history has failures", "none");
+        return;
+    case PLIANT_ACT_NOTIFY:
+    case PLIANT_ACTIONS:
+        return;
+    }
+}
+
+/* ---- when all is done -------------------------------------------------------------------------
+ */
+
+/* Deployed in this step: as many subtasks as the bounds of the plan allow. */
+static void check_deployed(struct model *m)
+{
+    bool any = false;
+
+    for (uint32_t v = 0; v < m->n_vertices; v++)
+        any |= m->deployed[v] > 0;
+    for (uint32_t v = 0; any && v < m->n_vertices; v++)
+        if (m->deployed[v] < m->min_planned[v] || m->deployed[v] > m->max_planned[v])
+            broken(m, "parallelism is within its bounds",
+                   "vertex %" PRIu32 ": %" PRIu32 ", not %" PRIu32 "..%" PRIu32, v + 1,
+                   m->deployed[v], m->min_planned[v], m->max_planned[v]);
+    memset(m->deployed, 0, m->n_vertices * sizeof *m->deployed);
+}
+
+static void check_status(struct model *m)
+{
+    bool ended = m->status == PLIANT_JOB_FINISHED || m->status == PLIANT_JOB_FAILED ||
+                 m->status == PLIANT_JOB_CANCELED || m->status == PLIANT_JOB_SUSPENDED;
+
+    if (m->state == PLIANT_FINISHED ? !ended || !m->archived : m->status != shown[m->state])
+        broken(m, "the status is the state's", "%s in %s", pliant_job_status_name(m->status),
+               pliant_state_name(m->state));
+    if (m->state == PLIANT_FINISHED && m->wishes > 0)
+        broken(m, "a savepoint is answered once", "%" PRIu32 " never", m->wishes);
+    if (m->started && m->state != PLIANT_FINISHED && m->declared != model_desired(m))
+        broken(m, "what is declared is what the bounds add up to", "%" PRIu32 ", not %" PRIu32,
+               m->declared, model_desired(m));
+}
+
+/* Can anything move the job? */
+static void check_progress(struct model *m, const struct pliant_sched *sched)
+{
+    struct pliant_next next;
+    bool timer, stuck = false;
+
+    pliant_next(sched, &next); /* other than the next deadline, it knows nothing of idle slots */
+    timer = next.at_ms != PLIANT_NEVER;
+    switch (m->state) {
+    case PLIANT_WAITING_FOR_RESOURCES:
+        stuck = !timer && model_offered(m) >= sum_of_groups(m, m->min);
+        break;
+    case PLIANT_CREATING_EXECUTION_GRAPH:
+        stuck = !timer && !m->plan.pending;
+        break;
+    case PLIANT_RETRYING_EXECUTION_GRAPH_CREATION:
+        stuck = !timer;
+        break;
+    case PLIANT_RESTARTING:
+    case PLIANT_FAILING:
+    case PLIANT_CANCELING:
+        stuck = !timer && m->n_live == 0;
+        break;
+    case PLIANT_EXECUTING:
+        stuck = m->n_live == 0;
+        break;
+    case PLIANT_STOP_WITH_SAVEPOINT:
+        stuck = m->n_live == 0 && m->checkpoints.n == 0;
+        break;
+    case PLIANT_CREATED:
+    case PLIANT_FINISHED:
+    case PLIANT_STATES:
+        break;
+    }
+    if (stuck)
+        broken(m, "something can always move the job", "in %s", pliant_state_name(m->state));
+}
+
+static void check_figures(struct model *m, const struct pliant_sched *sched)
+{
+    struct pliant_counts counts;
+    uint32_t up = 0, draining = 0;
+
+    for (size_t i = 0; i < m->nodes.n; i++) {
+        up += m->nodes.v[i].up;
+        draining += m->nodes.v[i].up && m->nodes.v[i].draining;
+    }
+    pliant_counts(sched, &counts);
+    if (counts.nodes != up || counts.draining_nodes != draining ||
+        counts.slots_offered != model_offered(m) || counts.tasks_live != m->n_live)
+        broken(m, "the figures agree",
+               "nodes %" PRIu32 " %" PRIu32 ", draining %" PRIu32 " %" PRIu32 ", slots %" PRIu32
+               " %" PRIu32 ", live %" PRIu32 " %" PRIu32,
+               counts.nodes, up, counts.draining_nodes, draining, counts.slots_offered,
+               model_offered(m), counts.tasks_live, m->n_live);
+    if (pliant_state(sched) != m->state || pliant_job_status(sched) != m->status)
+        broken(m, "the figures agree", "state %s", pliant_state_name(pliant_state(sched)));
+}
+
+const char *model_step(struct model *m, int64_t now_ms, const struct pliant_event *ev, bool late,
+                       const struct pliant_actions *acts, const struct pliant_sched *sched)
+{
+    m->late = late;
+    if (!m->archived)
+        take_event(m, ev, now_ms);
+    else if (ev->kind == PLIANT_EV_STOP || ev->kind == PLIANT_EV_SAVEPOINT_REQUESTED)
+        m->wishes++;
+    for (size_t i = 0; !m->broken && i < acts->n; i++)
+        take_action(m, now_ms, ev, &acts->v[i], sched);
+    if (m->broken)
+        return m->broken;
+    check_deployed(m);
+    check_status(m);
+    if (!m->archived) {
+        check_progress(m, sched);
+        check_figures(m, sched);
+    }
+    return m->broken;
+}
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+int model_init(struct model *m, const struct pliant_job *job, const struct pliant_config *cfg)
+{
+    uint32_t n = pliant_job_vertices(job);
+    uint32_t *numbers = mem_zero(NULL, 6 * (size_t)n, sizeof *numbers);
+
+    *m = (struct model){.job = job,
+                        .cfg = cfg,
+                        .n_vertices = n,
+                        .min = numbers,
+                        .status = PLIANT_JOB_INITIALIZING,
+                        .restarts = {.cfg = cfg->restart, .planned_at_ms = PLIANT_NEVER},
+                        .creations = {.cfg = cfg->creation_retry, .planned_at_ms = PLIANT_NEVER}};
+    m->tasks = mem_zero(NULL, n, sizeof *m->tasks);
+    if (!numbers || !m->tasks) {
+        model_free(m);
+        return -ENOMEM;
+    }
+    m->max = numbers + n;
+    m->min_planned = numbers + 2 * n;
+    m->max_planned = numbers + 3 * n;
+    m->group_of = numbers + 4 * n;
+    m->deployed = numbers + 5 * n;
+    number_groups(m);
+    for (uint32_t v = 0; v < n; v++) {
+        const struct job_vertex *vertex = &job->vertices[v];
+
+        m->min[v] = vertex->min_parallelism;
+        m->max[v] = cfg->mode == PLIANT_MODE_REACTIVE
+                        ? vertex->max_parallelism
+                        : vertex->parallelism; /* [S-PAR-1, S-PAR-2] */
+    }
+    return 0;
+}
+
+void model_free(struct model *m)
+{
+    for (uint32_t v = 0; m->tasks && v < m->n_vertices; v++)
+        vec_free(NULL, &m->tasks[v]);
+    mem_free(NULL, m->tasks);
+    mem_free(NULL, m->min);
+    vec_free(NULL, &m->nodes);
+    vec_free(NULL, &m->slots);
+    vec_free(NULL, &m->plan.slots);
+    vec_free(NULL, &m->checkpoints);
+    vec_free(NULL, &m->completed);
+    vec_free(NULL, &m->restarts.times);
+    vec_free(NULL, &m->creations.times);
+}
