@@ -97,6 +97,7 @@ void pliant_sched_destroy(struct pliant_sched **ps)
     restart_strategy_free(&s->creation_retry, s->alloc);
     failures_free(&s->failures);
     timeline_free(&s->timeline);
+    mem_free(s->alloc, s->savepoint_path);
     mem_free(s->alloc, s->max_parallelism);
     mem_free(s->alloc, s->target);
     mem_free(s->alloc, s->scratch);

@@ -175,6 +175,7 @@ struct pliant_sched {
     struct rescale_policy policy;
     struct failures failures;
     struct checkpoint_facts checkpoints;
+    char *savepoint_path; /* while stopping: where it is, or NULL */
     struct timeline timeline;
     uint64_t restarts, rescales, creation_retries, events_ignored;
 

@@ -10,19 +10,33 @@
  * What is decided before the savepoint's end is known waits for it, and the first decision holds
  * [S-SWS-4]. Slots, requirements and drains count when it is left [S-SWS-9, S-DRN-11].
  */
+#include <stdio.h>
+
 #include "states/sched.h"
 
+#define PATH_MAX_BYTES (8 * PLIANT_CAUSE_MAX)
+#define CAUSE_SIZE (PATH_MAX_BYTES + 64)
+
 /* ---- decisions -------------------------------------------------------------------------- */
+
+/* Who stopped the job and does not get there wants to know at least where the savepoint is. */
+static void cause_with_path(const struct pliant_sched *s, enum pliant_reason reason,
+                            char cause[CAUSE_SIZE])
+{
+    snprintf(cause, CAUSE_SIZE, "%s, savepoint at %s", pliant_reason_name(reason),
+             s->savepoint_path ? s->savepoint_path : "");
+}
 
 /* The savepoint exists: whoever restarted the job now would go on behind its back [S-SWS-5]. */
 static struct state fail_after_savepoint(struct pliant_sched *s)
 {
     struct failure wrapped = {.class = {.recoverable = false}, .why = s->state.stopping.why};
+    char cause[CAUSE_SIZE];
 
-    failure_record(s, &(struct pliant_failure_item){
-                          .at_ms = s->clock.now_ms,
-                          .reason = PLIANT_REASON_STOPPING_FAILED,
-                          .cause = "the savepoint is there, but the job failed while stopping"});
+    cause_with_path(s, PLIANT_REASON_STOPPING_FAILED, cause);
+    failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
+                                                    .reason = PLIANT_REASON_STOPPING_FAILED,
+                                                    .cause = cause});
     wrapped.why.reason = PLIANT_REASON_STOPPING_FAILED;
     return failure_decide(s, &wrapped);
 }
@@ -36,15 +50,11 @@ static struct state decide_failure(struct pliant_sched *s)
     return failure_decide(s, &(struct failure){.class = st->failure, .why = st->why});
 }
 
-static void answer(struct pliant_sched *s, const char *path, const char *cause)
-{
-    emit_savepoint_ended(s, path, cause);
-    s->state.stopping.answered = true;
-}
-
 static struct state finish(struct pliant_sched *s)
 {
-    return finished(s, PLIANT_JOB_FINISHED, WHY(PLIANT_REASON_SAVEPOINT_DONE));
+    return finished(s, PLIANT_JOB_FINISHED,
+                    WHY(s->state.stopping.savepoint_done ? PLIANT_REASON_SAVEPOINT_DONE
+                                                         : PLIANT_REASON_ALL_FINISHED));
 }
 
 /* ---- news ------------------------------------------------------------------------------- */
@@ -92,7 +102,9 @@ static struct state savepoint_done(struct pliant_sched *s, const char *path)
     struct stopping *st = &s->state.stopping;
 
     st->savepoint_done = true;
-    answer(s, path ? path : "", NULL);
+    s->savepoint_path = mem_text(s->alloc, path ? path : "", PATH_MAX_BYTES);
+    if (!s->savepoint_path)
+        sched_no_memory(s);
     if (st->decided == STOPPING_FAILED)
         return decide_failure(s);
     return st->decided == STOPPING_FINISHED ? finish(s) : STAY;
@@ -103,7 +115,8 @@ static struct state savepoint_failed(struct pliant_sched *s, const char *cause)
 {
     struct stopping *st = &s->state.stopping;
 
-    answer(s, NULL, cause);
+    emit_savepoint_ended(s, NULL, cause);
+    st->answered = true;
     if (st->decided == STOPPING_FINISHED)
         return finish(s);
     if (st->decided == STOPPING_FAILED)
@@ -145,14 +158,29 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
     return news == SAVEPOINT_FAILED ? savepoint_failed(s, "the savepoint expired") : STAY;
 }
 
-/* Whoever asked gets an answer, however the state is left. */
-static void leave(struct pliant_sched *s, const struct state *next)
+static void answer_failed(struct pliant_sched *s, enum pliant_reason reason)
 {
     const struct failure_entry *failed = &s->failures.present;
     const char *cause = failed->items.n > 0 ? failed->items.v[0].cause : "";
+    char text[CAUSE_SIZE];
 
-    if (!s->state.stopping.answered)
-        emit_savepoint_ended(s, NULL, *cause ? cause : pliant_reason_name(next->why.reason));
+    if (s->state.stopping.savepoint_done) {
+        cause_with_path(s, reason, text);
+        cause = text;
+    }
+    emit_savepoint_ended(s, NULL, *cause ? cause : pliant_reason_name(reason));
+}
+
+/* Whoever asked gets one answer, however the state is left: the path only if the savepoint is there
+ * and the job has finished [S-SWS-1]. */
+static void leave(struct pliant_sched *s, const struct state *next)
+{
+    if (!s->state.stopping.answered && next->why.reason == PLIANT_REASON_SAVEPOINT_DONE)
+        emit_savepoint_ended(s, s->savepoint_path, NULL);
+    else if (!s->state.stopping.answered)
+        answer_failed(s, next->why.reason);
+    mem_free(s->alloc, s->savepoint_path);
+    s->savepoint_path = NULL;
 }
 
 struct state stopping(struct pliant_sched *s, const struct checkpointing *c, const char *dir,
