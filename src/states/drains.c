@@ -9,7 +9,9 @@ static int64_t later(int64_t a, int64_t b)
 /* How long before the end the move begins at the latest. */
 static int64_t lead_ms(const struct pliant_sched *s)
 {
-    int64_t last = s->checkpoints.completed_id ? s->checkpoints.duration_ms + DRAIN_MARGIN_MS : 0;
+    int64_t last = s->checkpoints.completed_id
+                       ? instant_after(s->checkpoints.duration_ms, DRAIN_MARGIN_MS)
+                       : 0;
 
     return later(s->cfg.drain_lead_ms, last);
 }
@@ -57,6 +59,8 @@ static void pend(struct pliant_sched *s, int64_t end_at_ms)
     d->covered = false;
     if (!d->last_checkpoint)
         deadline_arm(&d->move, &s->clock, d->end_at_ms - lead_ms(s));
+    else if (d->end_at_ms - DRAIN_MARGIN_MS < d->limit.at_ms)
+        deadline_arm(&d->limit, &s->clock, d->end_at_ms - DRAIN_MARGIN_MS);
     ask_for_checkpoint(s);
 }
 
@@ -80,6 +84,12 @@ static struct state move(struct pliant_sched *s, pliant_node_id node)
     return next;
 }
 
+/* Will it go, with tasks of the job on it? */
+static bool leaves_with_tasks(const struct pool_node *node)
+{
+    return node && node->draining && node->n_used > 0;
+}
+
 /* The node whose end comes first, of those that the job still uses. */
 static const struct pool_node *first_to_go(const struct pliant_sched *s)
 {
@@ -88,8 +98,7 @@ static const struct pool_node *first_to_go(const struct pliant_sched *s)
     for (size_t row = 0; s->pool.n_used_leaving > 0 && row < s->pool.nodes.n; row++) {
         const struct pool_node *node = s->pool.nodes.v[row];
 
-        if (node && node->draining && node->n_used > 0 &&
-            (!first || node->drain_end_at_ms < first->drain_end_at_ms))
+        if (leaves_with_tasks(node) && (!first || node->drain_end_at_ms < first->drain_end_at_ms))
             first = node;
     }
     return first;
@@ -126,14 +135,18 @@ struct state drain_began(struct pliant_sched *s, struct pool_node *node)
     return drain_consider(s);
 }
 
-/* Drains that came while the savepoint was decided [S-DRN-11]. */
+/* Drains that came while the savepoint was decided are news now [S-DRN-11]. */
 void drain_enter(struct pliant_sched *s)
 {
-    const struct pool_node *first = first_to_go(s);
-
     clear(&s->state.executing.drain);
-    if (first)
-        pend(s, first->drain_end_at_ms);
+    for (size_t row = 0; s->pool.n_used_leaving > 0 && row < s->pool.nodes.n; row++) {
+        const struct pool_node *node = s->pool.nodes.v[row];
+
+        if (!leaves_with_tasks(node))
+            continue;
+        notify(s, node);
+        pend(s, node->drain_end_at_ms);
+    }
 }
 
 /* Nothing of the job's leaves any more: what was noted meanwhile is judged afresh. */
