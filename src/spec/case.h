@@ -4,7 +4,8 @@
  * the header and the events of a trace.
  *
  * Units   all checks look at 0..until_ms; instants are ms of the trace
- * Owner   everything in a case lives until case_free()
+ * Owner   everything in a case lives until case_free(); a struct case_file must not move, because
+ *         its trace knows its document
  * Errors  -EINVAL with file, line, field and what is accepted; -ENOMEM; the errno of reading
  * Source  the schema of cases (tests/data/cases/README.md)
  */
@@ -25,14 +26,14 @@ struct case_parallelism {
 /* At t_ms these vertices run with this parallelism. */
 struct case_moment {
     int64_t t_ms;
-    const struct case_parallelism *v;
+    struct case_parallelism *v;
     size_t n;
 };
 
 /* Executing is entered at t_min_ms..t_max_ms with another parallelism than the time before. */
 struct case_rescale {
     int64_t t_min_ms, t_max_ms;
-    const struct case_parallelism *to;
+    struct case_parallelism *to;
     size_t n;
 };
 
@@ -40,12 +41,12 @@ struct case_expect {
     bool has_final_state, has_job_status, has_states_visited, has_rescales;
     enum pliant_state final_state;
     enum pliant_job_status job_status;
-    const enum pliant_state *states_visited; /* all, in order, from Created */
+    enum pliant_state *states_visited; /* all, in order, from Created */
     size_t n_states_visited;
     bool never[PLIANT_STATES]; /* must not be entered */
-    const struct case_moment *parallelism_at;
+    struct case_moment *parallelism_at;
     size_t n_parallelism_at;
-    const struct case_rescale *rescales; /* all of them, in order */
+    struct case_rescale *rescales; /* all of them, in order */
     size_t n_rescales;
     int64_t min_restarts, max_restarts, downtime_ms_max; /* or CASE_NOT_ASKED */
 };
@@ -57,7 +58,6 @@ struct case_file {
     struct trace *trace; /* checked to its end, and at its first event */
     struct case_expect expect;
     struct doc_file doc;
-    void *blocks; /* internal: what the arrays above live in */
 };
 
 /* Read and check a whole case. On error *ret is empty. */
