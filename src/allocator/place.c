@@ -45,7 +45,7 @@ uint32_t place_units(const struct placement_request *request)
 
     for (uint32_t g = 0; g < request->bounds->n_groups; g++)
         n += request->group_slots[g];
-    assert(n <= request->n_slots);
+    assert(n > 0 && n <= request->n_slots); /* no bound is below 1 */
     return (uint32_t)n;
 }
 
@@ -301,12 +301,9 @@ int allocator_place(const struct placement_request *request, const struct pliant
                     uint32_t *unit_slots)
 {
     uint32_t n_units = place_units(request);
-    int rc;
+    int rc = place_has_history(request) ? place_by_locality(request, n_units, a, unit_slots)
+                                        : place_anywhere(request, n_units, a, unit_slots);
 
-    if (n_units == 0)
-        return 0;
-    rc = place_has_history(request) ? place_by_locality(request, n_units, a, unit_slots)
-                                    : place_anywhere(request, n_units, a, unit_slots);
     for (uint32_t unit = 0; rc == 0 && unit < n_units; unit++)
         unit_slots[unit] = request->slots[unit_slots[unit]].slot;
     return rc;
