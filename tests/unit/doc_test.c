@@ -47,8 +47,7 @@ Test(doc, json_and_yaml_give_the_same_tree)
         "a:\n- 1\n- -2.5\n- \"x\"\n- True\n- ~\n- {}\nb: {c: \"\"}\n",
         "{a: [1, -2.5, 'x', TRUE, ~, {}], b: {c: ''}} # flow style, but not JSON\n",
         "\xef\xbb\xbf{\"a\":[1,-2.5,\"\\u0078\",true,null,{}],\"b\":{\"c\":\"\"}}",
-        "\xef\xbb\xbf"
-        "a: [1, -2.5, x, true, null, {}]\nb: {c: \"\"}\n",
+        "\xef\xbb\xbf---\na: [1, -2.5, x, true, null, {}]\nb: {c: \"\"}\n",
     };
     static const enum doc_kind kinds[] = {DOC_NUMBER, DOC_NUMBER, DOC_STRING,
                                           DOC_BOOL,   DOC_NULL,   DOC_MAP};

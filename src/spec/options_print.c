@@ -1,0 +1,173 @@
+/* options_print.c - the table of options as text, JSON Lines, CSV and Markdown */
+#include <errno.h>
+#include <string.h>
+
+#include "spec/json_out.h"
+#include "spec/options.h"
+
+/* A chapter of the table begins with this option. */
+static const struct {
+    const char *first, *title;
+} chapters[] = {
+    {"jobmanager.scheduler", "Which scheduler"},
+    {"jobmanager.adaptive-scheduler.submission.resource-wait-timeout", "Waiting for resources"},
+    {"jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling", "Executing"},
+    {"jobmanager.adaptive-scheduler.prefer-minimal-taskmanagers", "Placement"},
+    {"execution.checkpointing.interval", "Checkpoints"},
+    {"restart-strategy.type", "Failures"},
+    {"pliant.drain.lead", "Drains"},
+    {"slot.idle.timeout", "Slots, nodes, histories"},
+    {"pliant.sim.deploy-latency", "The simulated cluster"},
+};
+
+static const char *chapter_at(const struct pliant_option *o)
+{
+    for (size_t i = 0; i < sizeof chapters / sizeof *chapters; i++)
+        if (strcmp(chapters[i].first, o->key) == 0)
+            return chapters[i].title;
+    return NULL;
+}
+
+static const char *type_name(enum pliant_option_type type)
+{
+    switch (type) {
+    case PLIANT_OPTION_DURATION:
+        return "duration";
+    case PLIANT_OPTION_INT:
+        return "integer";
+    case PLIANT_OPTION_DOUBLE:
+        return "number";
+    case PLIANT_OPTION_BOOL:
+        return "boolean";
+    case PLIANT_OPTION_ENUM:
+        return "word";
+    case PLIANT_OPTION_STRING:
+        return "text";
+    }
+    return "";
+}
+
+/* The words for the default, or for that of reactive mode. */
+static const char *or_unset(const char *text)
+{
+    return *text ? text : "unset";
+}
+
+static void print_text(FILE *out, const struct pliant_option *o)
+{
+    const char *title = chapter_at(o);
+
+    if (title)
+        fprintf(out, "%s%s\n\n", strcmp(title, chapters[0].title) ? "\n" : "", title);
+    fprintf(out, "  %s = %s", o->key, or_unset(o->default_text));
+    if (o->reactive_default_text)
+        fprintf(out, " (reactive: %s)", o->reactive_default_text);
+    fprintf(out, "\n      %s%s\n      accepted: %s\n", o->no_effect ? "no effect: " : "", o->help,
+            o->accepted);
+    for (size_t i = 0; i < 2 && o->old_keys[i]; i++)
+        fprintf(out, "      older name: %s\n", o->old_keys[i]);
+}
+
+static void print_json(struct json *j, const struct pliant_option *o)
+{
+    json_begin(j, NULL, '{');
+    json_string(j, "key", o->key);
+    json_string(j, "type", type_name(o->type));
+    json_string(j, "default", *o->default_text ? o->default_text : NULL);
+    if (o->reactive_default_text)
+        json_string(j, "reactive_default", o->reactive_default_text);
+    json_string(j, "accepted", o->accepted);
+    json_begin(j, "older_names", '[');
+    for (size_t i = 0; i < 2 && o->old_keys[i]; i++)
+        json_string(j, NULL, o->old_keys[i]);
+    json_end(j, ']');
+    json_bool(j, "effect", !o->no_effect);
+    json_string(j, "help", o->help);
+    json_end(j, '}');
+    json_line(j);
+}
+
+/* No text of the table has a quote in it. */
+static void print_csv(FILE *out, const struct pliant_option *o)
+{
+    fprintf(out, "%s,%s,\"%s\",\"%s\",\"%s\",%s,%s,\"%s\"\n", o->key, type_name(o->type),
+            o->default_text, o->reactive_default_text ? o->reactive_default_text : o->default_text,
+            o->accepted, o->old_keys[0] ? o->old_keys[0] : "", o->no_effect ? "false" : "true",
+            o->help);
+}
+
+/* A cell of a table: a bar would end it. */
+static void print_cell(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        fprintf(out, *text == '|' ? "\\%c" : "%c", *text);
+}
+
+static void print_markdown(FILE *out, const struct pliant_option *o)
+{
+    const char *title = chapter_at(o);
+
+    if (title)
+        fprintf(out, "\n## %s\n\n| option | default | accepted | meaning |\n|---|---|---|---|\n",
+                title);
+    fprintf(out, "| `%s` | %s", o->key, or_unset(o->default_text));
+    if (o->reactive_default_text)
+        fprintf(out, "; reactive: %s", o->reactive_default_text);
+    fprintf(out, " | ");
+    print_cell(out, o->accepted);
+    fprintf(out, " | %s", o->no_effect ? "No effect: " : "");
+    print_cell(out, o->help);
+    for (size_t i = 0; i < 2 && o->old_keys[i]; i++)
+        fprintf(out, "; older name `%s`", o->old_keys[i]);
+    fprintf(out, " |\n");
+}
+
+static const char markdown_head[] =
+    "# Options\n\n"
+    "Made from the table in the source by `pliant-sim options --markdown`. Any option can be set "
+    "by\n"
+    "`-D name=value`, in the job's `config`, or in the option file (YAML or JSON; dotted names "
+    "and\n"
+    "nested maps are the same), in this order of precedence. A restart strategy is taken whole "
+    "from\n"
+    "the first of them that names its type. An older name is read where the present one is "
+    "absent.\n"
+    "\n"
+    "Durations are a whole number and a unit (d, h, min, s, ms, us, ns; long names too; a number\n"
+    "alone is milliseconds), or ISO-8601 such as `PT30S`. Words and units may have any case.\n";
+
+static int print_all_json(FILE *out)
+{
+    const struct pliant_option *o;
+    struct json j;
+    int r;
+
+    json_init(&j, out);
+    for (size_t i = 0; (o = pliant_option_at(i)) != NULL; i++)
+        print_json(&j, o);
+    r = json_flush(&j);
+    json_free(&j);
+    return r;
+}
+
+int options_print(FILE *out, enum options_format format)
+{
+    void (*print)(FILE *, const struct pliant_option *) = print_text;
+    const struct pliant_option *o;
+
+    if (format == OPTIONS_JSON)
+        return print_all_json(out);
+    if (format == OPTIONS_CSV) {
+        print = print_csv;
+        fprintf(out, "key,type,default,reactive_default,accepted,older_name,effect,help\n");
+    } else if (format == OPTIONS_MARKDOWN) {
+        print = print_markdown;
+        fputs(markdown_head, out);
+    }
+    for (size_t i = 0; (o = pliant_option_at(i)) != NULL; i++)
+        print(out, o);
+    errno = 0;
+    if (fflush(out) != 0 || ferror(out))
+        return -(errno ? errno : EIO);
+    return 0;
+}
