@@ -238,6 +238,8 @@ int trace_scan(struct trace *t, struct trace_summary *ret, struct spec_error *er
         sum.events++;
         sum.last_t_ms = ev.t_ms;
         sum.has_checkpoints |= ev.kind == TRACE_CHECKPOINT || ev.kind == TRACE_CHECKPOINT_FAILED;
+        sum.has_savepoints |=
+            ev.kind == TRACE_SAVEPOINT_COMPLETED || ev.kind == TRACE_SAVEPOINT_FAILED;
     }
     sum.lines = t->lines.line;
     sum.bytes = t->lines.bytes;
