@@ -60,7 +60,8 @@ static struct state on_plan(struct pliant_sched *s, const struct pliant_event *e
         return plan_ready(s);
     if (ev->kind == PLIANT_EV_SLOTS_REFUSED)
         return waiting(s, false, WHY(PLIANT_REASON_SLOTS_GONE));
-    return creation_failed(s, PLIANT_REASON_CREATION_FAILED, ev->plan.recoverable, ev->plan.cause);
+    return creation_failed(s, PLIANT_REASON_CREATION_FAILED, ev->plan.recoverable,
+                           cause_or_missing(ev->plan.cause));
 }
 
 static size_t deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_MAX])

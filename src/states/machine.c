@@ -317,7 +317,6 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
 {
     struct pliant_task id = ev->failure.task;
     struct task *task = execution_current(&s->graph, id);
-    const char *cause = ev->failure.cause;
     const struct pool_node *node;
     struct failure failure;
 
@@ -336,7 +335,7 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
                           .recoverable = ev->failure.recoverable,
                           .task = id,
                           .node = node->name,
-                          .cause = cause && *cause ? cause : "missing cause"}); /* [S-FAIL-8] */
+                          .cause = cause_or_missing(ev->failure.cause)});
     execution_move(&s->graph, &s->pool, task, PLIANT_TASK_FAILED, s->clock.now_ms);
     settle(s, ops(s)->on_failure(s, &failure));
     tasks_changed(s);
@@ -346,7 +345,6 @@ static void global_failure(struct pliant_sched *s, const struct pliant_event *ev
 {
     struct failure failure = {.class = {.recoverable = ev->failure.recoverable},
                               .why = WHY(PLIANT_REASON_GLOBAL_FAILURE)};
-    const char *cause = ev->failure.cause;
 
     if (!ops(s)->on_failure) {
         ignored(s);
@@ -356,7 +354,7 @@ static void global_failure(struct pliant_sched *s, const struct pliant_event *ev
                           .at_ms = s->clock.now_ms,
                           .reason = PLIANT_REASON_GLOBAL_FAILURE,
                           .recoverable = ev->failure.recoverable,
-                          .cause = cause && *cause ? cause : "missing cause"});
+                          .cause = cause_or_missing(ev->failure.cause)});
     settle(s, ops(s)->on_failure(s, &failure));
 }
 

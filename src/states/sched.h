@@ -275,6 +275,11 @@ void release_all(struct pliant_sched *s);
 
 /* ---- failures.c: the one failure path --------------------------------------------------- */
 
+/* A failure without a cause gets one [S-FAIL-8]. */
+static inline const char *cause_or_missing(const char *cause)
+{
+    return cause && *cause ? cause : "missing cause";
+}
 /* Note a failure in the present incarnation's list. */
 void failure_record(struct pliant_sched *s, const struct pliant_failure_item *item);
 void failure_archive(struct pliant_sched *s);
