@@ -193,8 +193,8 @@ static void add_path(struct sentence *s, const struct doc *d)
         add(s, "%s%.128s", d->parent->parent ? "." : "", d->key);
         return;
     }
-    for (const struct doc *c = d->parent->child; c != d; c = c->next)
-        index++;
+    for (const struct doc *c = d->parent->child; c && c != d; c = c->next)
+        index++; /* one that is still being decoded is not in its list, and comes last */
     add(s, "[%zu]", index);
 }
 

@@ -146,6 +146,8 @@ Test(case_file, names_the_place_and_what_is_accepted)
          "{\"t\":1,\"ev\":\"task_failed\",\"vertex\":\"sink\",\"subtask\":0}],\"expect\":{}}",
          "c.json:2: trace[1].vertex: the job has no vertex \"sink\""},
         {"{\"case\":\"x\",\"cases\":1}", "c.json:1: cases: unknown key; did you mean case?"},
+        {CASE("{\"parallelism_at\":[{\"t\":1},{\"t\":1,\"t\":1}]}"),
+         "c.json:3: expect.parallelism_at[1].t: this key is there twice"},
         {CASE("7"), "c.json:3: expect: accepted: a map"},
         {CASE("{\"final\":\"Executing\"}"), "c.json:3: expect.final: unknown key"},
         {CASE("{\"final_state\":\"Excuting\"}"), "accepted: Executing"},
