@@ -93,6 +93,7 @@ struct trace_summary {
     uint64_t events;
     int64_t last_t_ms;     /* 0 without events */
     bool has_checkpoints;  /* a checkpoint event, completed or failed */
+    bool has_savepoints;   /* the same of savepoints */
     uint64_t lines, bytes; /* 0 for a list in a document */
 };
 
