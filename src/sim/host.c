@@ -81,6 +81,7 @@ static bool matters(const struct answer *a, void *ctx)
         attempt = attempt_find(h, &a->task);
         return attempt && attempt->phase != PHASE_RUNNING && attempt->phase != PHASE_CANCELING;
     case ANSWER_FINISHED:
+    case ANSWER_FAILED:
         attempt = attempt_find(h, &a->task);
         return attempt && attempt->phase != PHASE_CANCELING;
     case ANSWER_CANCELED:
@@ -170,6 +171,12 @@ bool host_answer(struct host *h, struct pliant_event *ret)
         ret->kind = task_kinds[a.kind];
         ret->task = a.task;
         break;
+    case ANSWER_FAILED:
+        ret->kind = PLIANT_EV_TASK_FAILED;
+        ret->failure.task = a.task;
+        ret->failure.recoverable = true;
+        ret->failure.cause = "simulated failure";
+        break;
     case ANSWER_CHECKPOINT:
     case ANSWER_SAVEPOINT:
         checkpoint_event(h, &a, ret);
@@ -183,12 +190,37 @@ bool host_answer(struct host *h, struct pliant_event *ret)
 
 /* ---- what events say about the cluster ------------------------------------------------------ */
 
-static void set_phase(struct host *h, const struct pliant_task *task, enum phase phase)
+static void initializes(struct host *h, const struct pliant_task *task)
 {
     struct attempt *a = attempt_find(h, task);
 
-    if (a && a->phase != PHASE_CANCELING)
-        a->phase = phase;
+    if (a && a->phase == PHASE_STARTING)
+        a->phase = PHASE_INITIALIZING;
+}
+
+static int64_t draw(struct host *h, const struct job_range *range)
+{
+    return range->min +
+           (int64_t)prng_below(&h->prng, (uint64_t)range->max - (uint64_t)range->min + 1);
+}
+
+/* It runs: from here on its vertex says when it ends or fails. */
+static int runs(struct host *h, int64_t now_ms, const struct pliant_task *task)
+{
+    struct attempt *a = attempt_find(h, task);
+    const struct job_vertex_sim *sim = h->sims ? &h->sims[task->vertex.v - 1].sim : NULL;
+    int r = 0;
+
+    if (!a || (a->phase != PHASE_STARTING && a->phase != PHASE_INITIALIZING))
+        return 0;
+    a->phase = PHASE_RUNNING;
+    if (sim && sim->duration_ms.min != JOB_SIM_UNSET)
+        r = answer_after(h, now_ms, draw(h, &sim->duration_ms),
+                         (struct answer){.kind = ANSWER_FINISHED, .task = *task});
+    if (!r && sim && sim->fail_every_ms != JOB_SIM_UNSET)
+        r = answer_after(h, now_ms, sim->fail_every_ms,
+                         (struct answer){.kind = ANSWER_FAILED, .task = *task});
+    return r;
 }
 
 /* The savepoint of a stop is there: the tasks have emitted all they had, and end. */
@@ -251,11 +283,10 @@ static int on_event(struct host *h, int64_t now_ms, const struct pliant_event *e
         node_leaves(h, node_of(h, ev->node.name, ev->node.incarnation));
         return 0;
     case PLIANT_EV_TASK_INITIALIZING:
-        set_phase(h, &ev->task, PHASE_INITIALIZING);
+        initializes(h, &ev->task);
         return 0;
     case PLIANT_EV_TASK_RUNNING:
-        set_phase(h, &ev->task, PHASE_RUNNING);
-        return 0;
+        return runs(h, now_ms, &ev->task);
     case PLIANT_EV_TASK_FINISHED:
     case PLIANT_EV_TASK_CANCELED:
         attempt_end(h, &ev->task);
@@ -308,12 +339,19 @@ static struct attempt *attempt_room(struct host *h, const struct pliant_task *ta
     return &of->v[task->subtask];
 }
 
+static int64_t deploy_ms(const struct host *h, pliant_vertex_id vertex)
+{
+    int64_t own_ms = h->sims ? h->sims[vertex.v - 1].sim.deploy_ms : JOB_SIM_UNSET;
+
+    return own_ms == JOB_SIM_UNSET ? h->latency.deploy_ms : own_ms;
+}
+
 static int deploy(struct host *h, int64_t now_ms, const struct pliant_action *act)
 {
     const struct pliant_task *task = &act->deploy.task;
     struct cluster_node *node = node_named(h, pliant_slot_node(h->sched, act->deploy.slot));
     struct attempt *a = attempt_room(h, task);
-    int64_t running_ms = h->latency.deploy_ms;
+    int64_t started_ms = deploy_ms(h, task->vertex), running_ms = started_ms;
     int r;
 
     if (!a)
@@ -326,8 +364,8 @@ static int deploy(struct host *h, int64_t now_ms, const struct pliant_action *ac
                           .row = cluster_row(&h->cluster, node),
                           .incarnation = node->incarnation};
     if (act->deploy.restore)
-        running_ms = instant_after(running_ms, h->latency.restore_ms);
-    r = answer_after(h, now_ms, h->latency.deploy_ms,
+        running_ms = instant_after(started_ms, h->latency.restore_ms);
+    r = answer_after(h, now_ms, started_ms,
                      (struct answer){.kind = ANSWER_INITIALIZING, .task = *task});
     return r ? r
              : answer_after(h, now_ms, running_ms,

@@ -5,7 +5,7 @@
  * when an answer is due.
  *
  * Units   milliseconds of the virtual clock
- * Owner   borrows the setup's job and the scheduler; host_free() frees the rest
+ * Owner   borrows job, scheduler and sims; host_free() frees the rest
  * Errors  -ENOMEM
  */
 #ifndef PLIANT_SIM_HOST_H
@@ -13,6 +13,8 @@
 
 #include "sim/cluster.h"
 #include "sim/queue.h"
+#include "spec/job_spec.h"
+#include "util/prng.h"
 
 /* What things cost in the simulated cluster. */
 struct sim_latency {
@@ -38,6 +40,8 @@ struct host {
     const struct pliant_alloc *alloc;
     const struct pliant_sched *sched;
     struct sim_latency latency;
+    const struct job_vertex_spec *sims; /* [n_vertices], or NULL: nothing special */
+    struct prng prng;                   /* draws from the ranges in `sims` */
     bool answers_stop; /* the host says how the savepoint of a stop ends; else the trace does */
     struct cluster cluster;
     struct queue queue;

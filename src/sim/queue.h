@@ -24,6 +24,7 @@ enum answer_kind {
     ANSWER_INITIALIZING, /* .task, here and below */
     ANSWER_RUNNING,
     ANSWER_FINISHED,
+    ANSWER_FAILED,
     ANSWER_CANCELED,
     ANSWER_CHECKPOINT, /* .checkpoint */
     ANSWER_SAVEPOINT,

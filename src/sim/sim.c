@@ -304,20 +304,43 @@ static int run(struct sim *s)
     return r;
 }
 
+struct sim_latency sim_latency_of(const struct options *options)
+{
+    return (struct sim_latency){
+        .deploy_ms = options_duration_ms(options, "pliant.sim.deploy-latency"),
+        .restore_ms = options_duration_ms(options, "pliant.sim.restore-latency"),
+        .cancel_ms = options_duration_ms(options, "pliant.sim.cancel-latency"),
+        .checkpoint_ms = options_duration_ms(options, "pliant.sim.checkpoint-duration"),
+    };
+}
+
+int sim_check_job(const struct job_spec *job, const struct pliant_config *cfg,
+                  struct spec_error *err)
+{
+    struct pliant_error why;
+
+    if (pliant_job_check(job->job, cfg, &why) == 0)
+        return 0;
+    if (job->doc.root)
+        return job_spec_error(&job->doc, job->doc.root, &why, err);
+    snprintf(err->text, sizeof err->text, "%s", why.text);
+    return -EINVAL;
+}
+
 int sim_run(const struct sim_setup *setup, struct spec_error *err)
 {
     struct sim s = {.setup = setup, .err = err};
-    struct pliant_error why;
     int r;
 
     err->text[0] = '\0';
-    r = pliant_sched_new(setup->cfg, setup->job, &s.sched, &why);
-    if (r == -EINVAL)
-        snprintf(err->text, sizeof err->text, "%s", why.text);
+    r = pliant_sched_new(setup->cfg, setup->job->job, &s.sched, NULL);
+    assert(r != -EINVAL); /* sim_check_job() */
     if (!r)
-        r = host_init(&s.host, setup->job, setup->cfg->alloc);
+        r = host_init(&s.host, setup->job->job, setup->cfg->alloc);
     if (!r) {
         s.host.sched = s.sched;
+        s.host.sims = setup->job->vertices;
+        s.host.prng.state = (uint64_t)setup->cfg->seed;
         s.host.latency = setup->latency;
         s.host.answers_stop = !setup->trace_savepoints;
         r = run(&s);

@@ -11,19 +11,20 @@
  *
  * Units   milliseconds of the trace
  * Owner   everything in a setup is borrowed for the call
- * Errors  -EINVAL with *err (the trace, or a job that the config cannot run); -ENOMEM; an
- *         observer's error as it is, with err->text empty
+ * Errors  -EINVAL with *err (the trace); -ENOMEM; an observer's error as it is, with err->text
+ *         empty
  */
 #ifndef PLIANT_SIM_SIM_H
 #define PLIANT_SIM_SIM_H
 
 #include "sim/host.h"
 #include "sim/observer.h"
+#include "spec/options.h"
 #include "spec/trace.h"
 
 struct sim_setup {
     const struct pliant_config *cfg;
-    const struct pliant_job *job;
+    const struct job_spec *job;
     struct sim_latency latency;
     struct trace *trace;   /* at its first event */
     bool trace_savepoints; /* the trace says how the savepoint of a stop ends */
@@ -31,6 +32,13 @@ struct sim_setup {
     struct sim_observer *const *observers;
     size_t n_observers;
 };
+
+/* What the options pliant.sim.* say. */
+struct sim_latency sim_latency_of(const struct options *options);
+
+/* 0, or -EINVAL with *err: the config cannot run the job. Before anything is written. */
+int sim_check_job(const struct job_spec *job, const struct pliant_config *cfg,
+                  struct spec_error *err);
 
 int sim_run(const struct sim_setup *setup, struct spec_error *err);
 
