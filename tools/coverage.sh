@@ -12,7 +12,8 @@ ctest --preset coverage -j "$(nproc)"
 
 gcovr --root . --object-directory build-coverage \
     --filter 'src/(util|graph|allocator|transition|failover|states)/' --filter 'src/[^/]*\.[ch]$' \
-    --exclude-lines-by-pattern '\s*assert\(.*' --exclude-branches-by-pattern '.*\bHASH_[A-Z_]+\(.*' \
+    --exclude-lines-by-pattern '\s*assert\(.*' \
+    --exclude-branches-by-pattern '.*\bHASH_[A-Z_]+\(.*' \
     --txt build-coverage/lines.txt --html-details build-coverage/coverage.html \
     --json-summary build-coverage/summary.json build-coverage
 cat build-coverage/lines.txt
