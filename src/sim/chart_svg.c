@@ -182,30 +182,30 @@ static int64_t y_of(const struct drawing *d, uint32_t value)
     return 10 * (int64_t)d->bottom - 10 * (int64_t)(d->bottom - TOP) * value / d->y_max;
 }
 
-static void put_v(FILE *out, int64_t *y, int64_t to)
+static void put_y(FILE *out, char command, int64_t y)
 {
-    if (*y == to)
-        return;
-    *y = to;
-    fprintf(out, "V%" PRId64 ".%" PRId64, to / 10, to % 10);
+    fprintf(out, "%c%" PRId64 ".%" PRId64, command, y / 10, y % 10);
 }
 
-/* In one column: to the extremes that lie beyond where the line comes from and goes to, then on. */
-static void put_column(const struct drawing *d, FILE *out, int64_t *y, const struct series_value *v)
+/* From y to the extremes that lie beyond both ends, then to the end. */
+static void put_jump(const struct drawing *d, FILE *out, int64_t y, const struct series_value *v)
 {
     int64_t high = y_of(d, v->max), low = y_of(d, v->min), last = y_of(d, v->last);
 
-    if (high < *y && high < last)
-        put_v(out, y, high);
-    if (low > *y && low > last)
-        put_v(out, y, low);
-    put_v(out, y, last);
+    if (high < y && high < last)
+        put_y(out, 'V', high);
+    if (low > y && low > last)
+        put_y(out, 'V', low);
+    put_y(out, 'V', last);
 }
 
-static void steps(const struct drawing *d, FILE *out, bool offered)
+/* Parts of a step line. A restart is a jump down and up again: many of them would hide the levels
+ * if all were drawn alike. */
+enum part { PART_BOTH, PART_LEVELS, PART_JUMPS };
+
+static void steps(const struct drawing *d, FILE *out, bool offered, enum part part)
 {
     int64_t y = 10 * (int64_t)d->bottom;
-    int x = 0;
 
     fprintf(out, "M%d %d", LEFT, d->bottom);
     for (int i = 0; i < COLUMNS; i++) {
@@ -214,12 +214,18 @@ static void steps(const struct drawing *d, FILE *out, bool offered)
 
         if (y_of(d, v->min) == y && y_of(d, v->max) == y)
             continue;
-        if (i != x)
+        if (part != PART_JUMPS)
             fprintf(out, "H%d", LEFT + i);
-        x = i;
-        put_column(d, out, &y, v);
+        if (part != PART_BOTH) {
+            fprintf(out, "M%d", LEFT + i);
+            put_y(out, ' ', part == PART_JUMPS ? y : y_of(d, v->last));
+        }
+        if (part != PART_LEVELS)
+            put_jump(d, out, y, v);
+        y = y_of(d, v->last);
     }
-    fprintf(out, "H%d", RIGHT);
+    if (part != PART_JUMPS)
+        fprintf(out, "H%d", RIGHT);
 }
 
 /* 1, 2 or 5 times a power of ten, so that there are at most 5 steps. */
@@ -251,19 +257,24 @@ static void y_axis(const struct drawing *d, FILE *out)
             (TOP + d->bottom) / 2);
 }
 
+static void line(const struct drawing *d, FILE *out, enum part part, const char *width)
+{
+    fprintf(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\" d=\"", COLOUR_PARALLELISM,
+            width);
+    steps(d, out, false, part);
+    fputs("\"/>\n", out);
+}
+
 static void plot(const struct drawing *d, FILE *out)
 {
     bands(d, out);
     fprintf(out, "<path fill=\"%s\" fill-opacity=\".7\" stroke=\"%s\" d=\"", FILL_OFFERED,
             COLOUR_OFFERED);
-    steps(d, out, true);
+    steps(d, out, true, PART_BOTH);
     fprintf(out, "V%d\"/>\n", d->bottom);
     y_axis(d, out);
-    fprintf(out,
-            "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-linejoin=\"round\" d=\"",
-            COLOUR_PARALLELISM);
-    steps(d, out, false);
-    fputs("\"/>\n", out);
+    line(d, out, PART_JUMPS, ".6");
+    line(d, out, PART_LEVELS, "2.5");
 }
 
 /* ---- lanes of marks ----------------------------------------------------------------------- */

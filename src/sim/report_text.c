@@ -20,13 +20,26 @@
 #define PICTURE_ROWS 8
 #define PICTURE_MARGIN 8 /* columns for the numbers of slots and their line */
 #define STATES_WIDTH 44  /* "WaitingForResources > CreatingExecutionGraph" */
+#define GROUP_NAMES 3
+#define WHAT_DRAIN "  drain"
+#define WHAT_LOST "  lost"
 #define SHARE_ROWS_MAX 16
 #define SHARE_BAR_MAX 30
 #define VERTEX_ROWS_MAX 24
 
+/* Nodes of one instant that share a line. */
+struct group {
+    const char *what; /* "drain", "lost"; NULL: there is none */
+    int64_t at_ms, deadline_at_ms;
+    uint8_t reason; /* enum pliant_drain_reason */
+    uint32_t n;
+    char names[GROUP_NAMES * (PLIANT_NAME_MAX + 2)]; /* the first ones, with commas */
+};
+
 struct text_report {
     struct report report;
     struct series series;
+    struct group group; /* not shown yet: more nodes may follow */
     int time_width;
     unsigned width; /* of the picture, in columns */
     struct series_column columns[WIDTH_MAX];
@@ -64,17 +77,65 @@ static int begin(struct report *r)
     return report_written(r);
 }
 
-/* The time and what it is about; the rest of the line is the caller's. */
-static FILE *line(const struct report *r, const char *what)
+static FILE *line_at(const struct text_report *t, int64_t at_ms, const char *what)
 {
     char time[TIME_TEXT_MAX];
 
-    fprintf(r->o.out, "%*s  %-*s  ", ((const struct text_report *)r)->time_width,
-            time_stopwatch(time, r->view.at_ms), STATES_WIDTH, what);
-    return r->o.out;
+    fprintf(t->report.o.out, "%*s  %-*s  ", t->time_width, time_stopwatch(time, at_ms),
+            STATES_WIDTH, what);
+    return t->report.o.out;
 }
 
-static void show_change(const struct report *r, const struct pliant_action *a)
+static void show_group(struct text_report *t)
+{
+    struct group *g = &t->group;
+    char time[TIME_TEXT_MAX];
+    FILE *out;
+
+    if (!g->what)
+        return;
+    out = line_at(t, g->at_ms, g->what);
+    sentence_text(out, g->names);
+    if (g->n > GROUP_NAMES)
+        fprintf(out, " and %" PRIu32 " more", g->n - GROUP_NAMES);
+    if (strcmp(g->what, WHAT_LOST) == 0)
+        fputs(" lost as well", out);
+    else
+        fprintf(out, " will go (%s)",
+                pliant_drain_reason_name((enum pliant_drain_reason)g->reason));
+    if (g->deadline_at_ms != PLIANT_NEVER)
+        fprintf(out, " by %s", time_stopwatch(time, g->deadline_at_ms));
+    fputc('\n', out);
+    g->what = NULL;
+}
+
+/* A node with what it has in common with others; they stand in one line. */
+static void group(struct text_report *t, const struct group *common, const char *name)
+{
+    struct group *g = &t->group;
+    size_t n;
+
+    if (!g->what || strcmp(g->what, common->what) != 0 || g->at_ms != common->at_ms ||
+        g->deadline_at_ms != common->deadline_at_ms || g->reason != common->reason) {
+        show_group(t);
+        *g = *common;
+    }
+    if (g->n++ >= GROUP_NAMES)
+        return;
+    n = strlen(g->names);
+    snprintf(g->names + n, sizeof g->names - n, "%s%s", n ? ", " : "", name);
+}
+
+/* The time and what it is about; the rest of the line is the caller's. */
+static FILE *line(struct report *r, const char *what)
+{
+    struct text_report *t = (struct text_report *)r;
+
+    show_group(t);
+    return line_at(t, r->view.at_ms, what);
+}
+
+static void show_change(struct report *r, const struct pliant_action *a)
 {
     char states[96];
 
@@ -84,19 +145,26 @@ static void show_change(const struct report *r, const struct pliant_action *a)
     fputc('\n', r->o.out);
 }
 
-static void show_drain(const struct report *r, const struct pliant_action *a)
+static void show_drain(struct report *r, const struct pliant_action *a)
 {
-    FILE *out = line(r, "  drain");
-    char time[TIME_TEXT_MAX];
+    const struct group common = {.what = WHAT_DRAIN,
+                                 .at_ms = r->view.at_ms,
+                                 .deadline_at_ms = a->notify.deadline_at_ms,
+                                 .reason = a->flag[0]};
 
-    sentence_text(out, r->view.node_name(r->view.sched, a->notify.node));
-    fprintf(out, " will go (%s)", pliant_drain_reason_name((enum pliant_drain_reason)a->flag[0]));
-    if (a->notify.deadline_at_ms != PLIANT_NEVER)
-        fprintf(out, " by %s", time_stopwatch(time, a->notify.deadline_at_ms));
-    fputc('\n', out);
+    group((struct text_report *)r, &common, r->view.node_name(r->view.sched, a->notify.node));
 }
 
-static void show_savepoint(const struct report *r, const struct pliant_action *a)
+/* A node that is lost while the job goes down already. */
+static void show_loss(struct report *r)
+{
+    const struct group common = {
+        .what = WHAT_LOST, .at_ms = r->view.at_ms, .deadline_at_ms = PLIANT_NEVER};
+
+    group((struct text_report *)r, &common, r->view.event->node.name);
+}
+
+static void show_savepoint(struct report *r, const struct pliant_action *a)
 {
     FILE *out = line(r, "  savepoint");
 
@@ -108,7 +176,7 @@ static void show_savepoint(const struct report *r, const struct pliant_action *a
     fputc('\n', out);
 }
 
-static void show_action(const struct report *r, const struct pliant_action *a)
+static void show_action(struct report *r, const struct pliant_action *a)
 {
     if (a->kind == PLIANT_ACT_STATE_CHANGED) {
         show_change(r, a);
@@ -125,15 +193,15 @@ static void show_action(const struct report *r, const struct pliant_action *a)
     }
 }
 
-static bool was_refused(const struct view *v)
+static bool has_action(const struct view *v, enum pliant_action_kind kind)
 {
     for (size_t i = 0; i < v->actions->n; i++)
-        if (v->actions->v[i].kind == PLIANT_ACT_REFUSED)
+        if (v->actions->v[i].kind == kind)
             return true;
     return false;
 }
 
-static void show_requirements(const struct report *r)
+static void show_requirements(struct report *r)
 {
     const struct pliant_event *ev = r->view.event;
     FILE *out = line(r, "  requirements");
@@ -150,13 +218,17 @@ static void show_requirements(const struct report *r)
     fputs(ev->requirements.n > VERTEX_ROWS_MAX ? ", ...\n" : "\n", out);
 }
 
-static void show_event(const struct report *r)
+static void show_event(struct report *r)
 {
     const struct pliant_event *ev = r->view.event;
 
-    if (view_ignored(&r->view) || was_refused(&r->view))
+    if (view_ignored(&r->view) || has_action(&r->view, PLIANT_ACT_REFUSED))
         return;
-    if (ev->kind == PLIANT_EV_REQUIREMENTS) {
+    if (view_node_news(&r->view) == VIEW_NODE_LOST && r->view.state == PLIANT_RESTARTING &&
+        r->view.counts.slots_used < r->view.before.slots_used &&
+        !has_action(&r->view, PLIANT_ACT_STATE_CHANGED)) {
+        show_loss(r);
+    } else if (ev->kind == PLIANT_EV_REQUIREMENTS) {
         show_requirements(r);
     } else if (ev->kind == PLIANT_EV_CHECKPOINT_FAILED) {
         fprintf(line(r, "  checkpoint"), "%" PRIu64 " failed", ev->checkpoint.id);
@@ -170,7 +242,11 @@ static void show_event(const struct report *r)
 
 static int step(struct report *r)
 {
-    series_take(&((struct text_report *)r)->series, &r->view);
+    struct text_report *t = (struct text_report *)r;
+
+    series_take(&t->series, &r->view);
+    if (t->group.what && t->group.at_ms != r->view.at_ms)
+        show_group(t);
     show_event(r);
     for (size_t i = 0; i < r->view.actions->n; i++)
         show_action(r, &r->view.actions->v[i]);
@@ -332,19 +408,20 @@ static void share_row(const struct report *r, uint32_t low, uint32_t high, int64
     fputc('\n', out);
 }
 
-/* Time at each parallelism; neighbours share a row where there are too many. */
+/* Time at each parallelism; neighbours share a row where there are too many, 0 never does. */
 static void share_totals(const struct report *r)
 {
     const struct totals_shares *at = &r->totals.at;
-    size_t per_row = (at->n + SHARE_ROWS_MAX - 1) / SHARE_ROWS_MAX;
+    size_t per_row = (at->n + SHARE_ROWS_MAX - 1) / SHARE_ROWS_MAX, last;
     int64_t life_ms = totals_lifetime_ms(&r->totals), ms;
 
     if (at->n == 0)
         return;
     fprintf(r->o.out, "\n  %-16s %14s %7s\n", "parallelism", "time", "share");
-    for (size_t i = 0; i < at->n; i += per_row) {
-        size_t last = i + per_row < at->n ? i + per_row - 1 : at->n - 1;
-
+    for (size_t i = 0; i < at->n; i = last + 1) {
+        last = i + per_row < at->n ? i + per_row - 1 : at->n - 1;
+        if (at->v[i].parallelism == 0)
+            last = i;
         ms = 0;
         for (size_t k = i; k <= last; k++)
             ms += at->v[k].ms;
@@ -392,6 +469,7 @@ static int end(struct report *r)
     const struct totals *t = &r->totals;
     char span[TIME_TEXT_MAX];
 
+    show_group(text);
     series_end(&text->series, t->now_ms);
     picture(text);
     fprintf(r->o.out, "\nAfter %s the job is %s, the scheduler in %s\n\n",

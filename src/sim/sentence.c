@@ -25,15 +25,15 @@ static const char *template_of(enum pliant_reason reason)
     static const char *const templates[PLIANT_REASONS] = {
         [PLIANT_REASON_STARTED] = "started: {wanted}",
         [PLIANT_REASON_DESIRED_RESOURCES] = "{slots}{since}, all that is wanted",
-        [PLIANT_REASON_SUFFICIENT_RESOURCES] = "{slots}{since}, enough to run: {wanted}",
-        [PLIANT_REASON_RESOURCE_TIMEOUT] = "waited long enough, {slots}: {wanted}",
+        [PLIANT_REASON_SUFFICIENT_RESOURCES] = "{slots}{since}, enough to run ({wanted})",
+        [PLIANT_REASON_RESOURCE_TIMEOUT] = "waited long enough: {slots}, {wanted}",
         [PLIANT_REASON_PLAN_READY] = "runs with {runs}{restore}",
         [PLIANT_REASON_SLOTS_GONE] = "a slot of the plan is gone, {slots} left",
         [PLIANT_REASON_RESCALE] = "rescale {move}: {slots}{since}{checkpoint}",
         [PLIANT_REASON_DRAIN] = "{node} drains, {move}: {slots} elsewhere{checkpoint}",
-        [PLIANT_REASON_BACKOFF_OVER] = "back-off is over, {slots}: {wanted}",
+        [PLIANT_REASON_BACKOFF_OVER] = "back-off is over: {slots}, {wanted}",
         [PLIANT_REASON_TARGET_REACHABLE] = "all tasks are down, {slots} as planned",
-        [PLIANT_REASON_TARGET_UNREACHABLE] = "all tasks are down, but {slots}: {wanted}",
+        [PLIANT_REASON_TARGET_UNREACHABLE] = "all tasks are down, not as planned: {slots}, {wanted}",
         [PLIANT_REASON_ALL_FINISHED] = "all tasks finished",
         [PLIANT_REASON_ALL_CANCELED] = "all tasks are down",
         [PLIANT_REASON_CANCEL_REQUESTED] = "canceled on request",
@@ -46,7 +46,7 @@ static const char *template_of(enum pliant_reason reason)
         [PLIANT_REASON_DRAINING_NODE_LOST] = "{node} lost while it drained{lost}",
         [PLIANT_REASON_GLOBAL_FAILURE] = "{failed}{backoff}",
         [PLIANT_REASON_CREATION_FAILED] = "the graph could not be made{cause}{backoff}",
-        [PLIANT_REASON_NOT_ENOUGH_RESOURCES] = "not enough slots, {slots}: {wanted}",
+        [PLIANT_REASON_NOT_ENOUGH_RESOURCES] = "not enough slots: {slots}, {wanted}",
         [PLIANT_REASON_TOO_MANY_CHECKPOINT_FAILURES] = "too many checkpoints failed{backoff}",
         [PLIANT_REASON_STOPPING_FAILED] = "the savepoint is there, but {failed}",
         [PLIANT_REASON_NOT_RECOVERABLE] = "{failed}: can't be recovered from",
@@ -273,7 +273,7 @@ void sentence_of_change(FILE *out, const struct view *v, const struct pliant_act
         }
     }
     if (a->flag[1] == PLIANT_FINISHED)
-        fprintf(out, ": %s", pliant_job_status_name(v->status));
+        fprintf(out, "; the job is %s", pliant_job_status_name(v->status));
 }
 
 const char *sentence_of_cause(enum pliant_reason reason)

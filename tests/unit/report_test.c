@@ -86,7 +86,7 @@ Test(report_text, tells_each_change_with_its_time_and_reason)
         "\n   35.000  Executing > Restarting                        "
         "n1 lost (2 of 4 slots in use), back-off 1 s\n",
         "\n   46.000  WaitingForResources > CreatingExecutionGraph  "
-        "2 slots since 36.000, enough to run: 1 to 4 wanted\n",
+        "2 slots since 36.000, enough to run (1 to 4 wanted)\n",
     };
     struct scene s;
 
@@ -237,6 +237,40 @@ Test(report_text, tells_wishes_drains_and_savepoints)
     s.fake.event.requirements.n = 2;
     cr_assert(eq(int, report_show(s.report), 0));
     cr_expect(wrote(&s, "src 1 to 4, map 2\n"), "%s", s.text);
+    close_scene(&s);
+}
+
+Test(report_text, puts_nodes_of_one_instant_into_one_line)
+{
+    static const char *const names[] = {"n1", "n2", "n3", "n4", "n5"};
+    struct fake_step lose = {5, PLIANT_EV_NODE_LOST, .nodes = 9, .used = 9};
+    struct fake_step drain = {6, PLIANT_EV_NODE_DRAINING, .nodes = 9};
+    struct pliant_action *a;
+    struct scene s;
+
+    open_scene(&s, REPORT_TEXT);
+    s.report->view.counts.nodes = s.report->view.counts.slots_used = 10;
+    lose.changes[0] = fake_change(PLIANT_EXECUTING, PLIANT_RESTARTING, PLIANT_REASON_NODE_LOST);
+    show(&s, &lose);
+    lose.changes[0].reason = PLIANT_REASON_NONE;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        lose.nodes--;
+        lose.used--;
+        fake_take(&s.fake, &s.report->view, &lose);
+        s.fake.event.node.name = names[i];
+        cr_assert(eq(int, report_show(s.report), 0));
+    }
+    for (uint32_t i = 1; i <= 3; i++) {
+        fake_take(&s.fake, &s.report->view, &drain);
+        a = fake_action(&s.fake, PLIANT_ACT_NOTIFY);
+        a->notify.node.v = i;
+        a->notify.deadline_at_ms = i < 3 ? 1000 : PLIANT_NEVER;
+        cr_assert(eq(int, report_show(s.report), 0));
+    }
+    end(&s, 7);
+    cr_expect(wrote(&s, "n1, n2, n3 and 2 more lost as well\n"), "%s", s.text);
+    cr_expect(wrote(&s, "n1, n2 will go (preemption) by 1.000\n"), "%s", s.text);
+    cr_expect(wrote(&s, "n3 will go (preemption)\n"), "%s", s.text);
     close_scene(&s);
 }
 
