@@ -206,7 +206,8 @@ static const char *check_winding(const struct pliant_sched *s, const struct wind
 {
     BREAKS((s->graph.n_live == 0) != deadline_armed(&w->down),
            "tasks are down and it does not go on, or the opposite");
-    BREAKS(s->graph.n_live > 0 && s->cfg.cancellation_timeout_ms > 0 && !deadline_armed(&w->give_up),
+    BREAKS(s->graph.n_live > 0 && s->cfg.cancellation_timeout_ms > 0 &&
+               !deadline_armed(&w->give_up),
            "a cancel without a bound [S-FLG-4]");
     for (uint32_t v = 0; v < s->job->n_vertices; v++)
         for (uint32_t i = 0; i < s->graph.parallelism[v]; i++) {
@@ -239,7 +240,8 @@ static const char *check_state(const struct pliant_sched *s)
                "slots are held after the end [S-FIN-2]");
         return NULL;
     case PLIANT_STOP_WITH_SAVEPOINT:
-        BREAKS(!s->state.stopping.savepoint_done && !s->state.stopping.checkpointing.savepoint.exists,
+        BREAKS(!s->state.stopping.savepoint_done &&
+                   !s->state.stopping.checkpointing.savepoint.exists,
                "stopping, and no savepoint is under way");
         return NULL;
     case PLIANT_CREATED:
@@ -263,8 +265,8 @@ static const char *check_time(const struct pliant_sched *s)
 
 const char *pliant_check(const struct pliant_sched *s)
 {
-    static const char *(*const CHECKS[])(const struct pliant_sched *) = {
-        check_graph, check_bounds, check_state, check_time};
+    static const char *(*const CHECKS[])(const struct pliant_sched *) = {check_graph, check_bounds,
+                                                                         check_state, check_time};
     const char *broken = check_pool(&s->pool);
 
     for (size_t i = 0; !broken && i < sizeof CHECKS / sizeof CHECKS[0]; i++)

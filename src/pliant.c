@@ -202,8 +202,8 @@ int pliant_step(struct pliant_sched *s, int64_t now_ms, const struct pliant_even
     int error;
 
     *acts = (struct pliant_actions){0};
-    if (!s->no_memory && (now_ms < s->clock.now_ms || now_ms == PLIANT_NEVER || now_ms < 0 ||
-                          !event_fine(s, ev)))
+    if (!s->no_memory &&
+        (now_ms < s->clock.now_ms || now_ms == PLIANT_NEVER || now_ms < 0 || !event_fine(s, ev)))
         return -EINVAL;
     error = machine_step(s, now_ms, ev);
     if (error < 0)
@@ -327,8 +327,8 @@ static struct pliant_next next_of_executing(const struct executing *e)
 static struct pliant_next next_of_winding(const struct winding *w, enum pliant_reason decision)
 {
     return (struct pliant_next){.decision = decision,
-                                .at_ms = deadline_armed(&w->down) ? w->down.at_ms
-                                                                  : w->give_up.at_ms,
+                                .at_ms =
+                                    deadline_armed(&w->down) ? w->down.at_ms : w->give_up.at_ms,
                                 .phase = ""};
 }
 

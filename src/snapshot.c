@@ -598,7 +598,8 @@ static void header_codec(struct codec *c, struct pliant_sched *s)
 
 int pliant_snapshot(const struct pliant_sched *const_s, void **ret_bytes, size_t *ret_size)
 {
-    struct pliant_sched *s = (struct pliant_sched *)(uintptr_t)const_s; /* writing changes nothing */
+    struct pliant_sched *s =
+        (struct pliant_sched *)(uintptr_t)const_s; /* writing changes nothing */
     struct codec c = {.alloc = s->alloc};
     uint64_t sum;
 

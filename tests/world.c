@@ -30,8 +30,8 @@ struct world world_new(struct world_spec spec)
     pliant_config_init(&w.cfg);
     w.cfg.alloc = spec.alloc;
     for (size_t i = 0; spec.options[i]; i += 2)
-        cr_assert_eq(pliant_config_set(&w.cfg, spec.options[i], spec.options[i + 1], &err), 0, "%s: %s",
-                     spec.options[i], err.text);
+        cr_assert_eq(pliant_config_set(&w.cfg, spec.options[i], spec.options[i + 1], &err), 0,
+                     "%s: %s", spec.options[i], err.text);
     cr_assert_eq(pliant_job_new(&job, spec.alloc, &w.job, &err), 0, "%s", err.text);
     cr_assert_eq(pliant_sched_new(&w.cfg, w.job, &w.s, &err), 0, "%s", err.text);
     w.states[w.n_states++] = PLIANT_CREATED;
@@ -106,7 +106,8 @@ static void answer(struct world *w, struct pliant_action act)
         return;
     case PLIANT_ACT_DEPLOY:
         if (w->runs)
-            step(w, &(struct pliant_event){.kind = PLIANT_EV_TASK_RUNNING, .task = act.deploy.task});
+            step(w,
+                 &(struct pliant_event){.kind = PLIANT_EV_TASK_RUNNING, .task = act.deploy.task});
         return;
     case PLIANT_ACT_CANCEL:
         if (w->cancels)
@@ -184,12 +185,12 @@ void world_lose(struct world *w, const char *name)
 
 void world_drain(struct world *w, const char *name, int64_t deadline_ms)
 {
-    world_event(w, (struct pliant_event){.kind = PLIANT_EV_NODE_DRAINING,
-                                         .draining = {.name = name,
-                                                      .deadline_at_ms = deadline_ms <= 0
-                                                                            ? PLIANT_NEVER
-                                                                            : w->now_ms + deadline_ms,
-                                                      .reason = PLIANT_DRAIN_PREEMPTION}});
+    world_event(w, (struct pliant_event){
+                       .kind = PLIANT_EV_NODE_DRAINING,
+                       .draining = {.name = name,
+                                    .deadline_at_ms =
+                                        deadline_ms <= 0 ? PLIANT_NEVER : w->now_ms + deadline_ms,
+                                    .reason = PLIANT_DRAIN_PREEMPTION}});
 }
 
 void world_withdraw(struct world *w, const char *name)
@@ -253,18 +254,17 @@ void world_checkpoint(struct world *w)
 {
     static uint64_t id = 1000;
 
-    world_event(w, (struct pliant_event){.kind = PLIANT_EV_CHECKPOINT_COMPLETED,
-                                         .checkpoint = {.id = ++id,
-                                                        .own_accord = true,
-                                                        .triggered_at_ms = w->now_ms}});
+    world_event(w,
+                (struct pliant_event){
+                    .kind = PLIANT_EV_CHECKPOINT_COMPLETED,
+                    .checkpoint = {.id = ++id, .own_accord = true, .triggered_at_ms = w->now_ms}});
 }
 
 void world_checkpoint_failed(struct world *w, bool counts)
 {
-    world_event(w, (struct pliant_event){.kind = PLIANT_EV_CHECKPOINT_FAILED,
-                                         .checkpoint = {.own_accord = true,
-                                                        .counts = counts,
-                                                        .cause = "too slow"}});
+    world_event(w, (struct pliant_event){
+                       .kind = PLIANT_EV_CHECKPOINT_FAILED,
+                       .checkpoint = {.own_accord = true, .counts = counts, .cause = "too slow"}});
 }
 
 void world_plan(struct world *w, enum pliant_event_kind kind, bool recoverable)

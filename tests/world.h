@@ -1,10 +1,11 @@
 /* world.h - a small world around one scheduler, for tests of its states
  *
  * A world owns a job and a scheduler, steps it at a time of its own, remembers every action of the
- * last step and every state that was entered, and checks the invariants after each step. Before each
- * step the scheduler is replaced by one that was restored from its snapshot (but for schedulers with
- * an allocator of the test's), so that every test of a state is one of the snapshot too. It plays the host where it is told to: reserve, run, cancel (each can be switched off to look at what is
- * between).
+ * last step and every state that was entered, and checks the invariants after each step. Before
+ * each step the scheduler is replaced by one that was restored from its snapshot (but for
+ * schedulers with an allocator of the test's), so that every test of a state is one of the snapshot
+ * too. It plays the host where it is told to: reserve, run, cancel (each can be switched off to
+ * look at what is between).
  *
  *     struct world w = world_new((struct world_spec){.parallelism = 4});
  *     world_node(&w, "n1", 2);           an event at the present time
@@ -42,7 +43,7 @@ struct world {
     size_t n_actions;
     uint8_t states[WORLD_STATES]; /* entered, in order, from Created */
     size_t n_states;
-    uint32_t plan; /* of the last RESERVE */
+    uint32_t plan;                  /* of the last RESERVE */
     uint64_t checkpoint, savepoint; /* ids of the last CHECKPOINT actions */
     struct pliant_action changed;   /* the last STATE_CHANGED */
     char emitted[512];              /* text of world_emitted() */
@@ -59,7 +60,8 @@ void world_event(struct world *w, struct pliant_event ev);
 void world_to(struct world *w, int64_t at_ms);
 
 void world_start(struct world *w);
-void world_node(struct world *w, const char *name, uint32_t slots); /* a new incarnation each time */
+void world_node(struct world *w, const char *name,
+                uint32_t slots); /* a new incarnation each time */
 void world_lose(struct world *w, const char *name);
 void world_drain(struct world *w, const char *name, int64_t deadline_ms); /* <= 0: none */
 void world_withdraw(struct world *w, const char *name);
@@ -70,12 +72,13 @@ void world_fail_task(struct world *w, uint32_t vertex, uint32_t subtask, bool re
 void world_fail(struct world *w, bool recoverable); /* a global failure */
 void world_checkpoint(struct world *w);             /* completed, of the host's own accord */
 void world_checkpoint_failed(struct world *w, bool counts);
-void world_plain(struct world *w, enum pliant_event_kind kind); /* CANCEL, SUSPEND, TICK, START, ... */
+void world_plain(struct world *w,
+                 enum pliant_event_kind kind); /* CANCEL, SUSPEND, TICK, START, ... */
 /* The answer to the last RESERVE; `recoverable` is for CREATION_FAILED. */
 void world_plan(struct world *w, enum pliant_event_kind kind, bool recoverable);
 /* The answer to the last CHECKPOINT. */
 void world_taken(struct world *w, enum pliant_event_kind kind, bool counts);
-void world_stop(struct world *w);                               /* with a directory */
+void world_stop(struct world *w);               /* with a directory */
 void world_savepoint(struct world *w, bool ok); /* the answer to the last savepoint action */
 
 /* The n-th (from 0) action of this kind among the last ones, or NULL. */

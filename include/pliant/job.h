@@ -75,7 +75,8 @@ PLIANT_API int pliant_job_check(const struct pliant_job *job, const struct plian
 PLIANT_API const char *pliant_job_name(const struct pliant_job *job);
 PLIANT_API uint32_t pliant_job_vertices(const struct pliant_job *job); /* ids are 1..this */
 PLIANT_API uint32_t pliant_job_groups(const struct pliant_job *job);
-PLIANT_API const char *pliant_job_vertex_name(const struct pliant_job *job, pliant_vertex_id vertex);
+PLIANT_API const char *pliant_job_vertex_name(const struct pliant_job *job,
+                                              pliant_vertex_id vertex);
 PLIANT_API pliant_vertex_id pliant_job_vertex_find(const struct pliant_job *job, const char *name);
 PLIANT_API uint32_t pliant_job_vertex_parallelism(const struct pliant_job *job,
                                                   pliant_vertex_id vertex);

@@ -398,7 +398,7 @@ struct pliant_rescale_summary {
 /* One failure that was seen. */
 struct pliant_failure_item {
     int64_t at_ms;
-    uint8_t reason;          /* enum pliant_reason: TASK_FAILED, NODE_LOST, GLOBAL_FAILURE, ... */
+    uint8_t reason; /* enum pliant_reason: TASK_FAILED, NODE_LOST, GLOBAL_FAILURE, ... */
     bool recoverable;
     struct pliant_task task; /* vertex unset: a global failure */
     const char *node;        /* "" : none [S-HIST-5] */
@@ -458,8 +458,8 @@ PLIANT_API enum pliant_job_status pliant_job_status(const struct pliant_sched *s
 
 /* Subtasks of the current graph; 0 while there is none. */
 PLIANT_API uint32_t pliant_parallelism(const struct pliant_sched *s, pliant_vertex_id vertex);
-/* How an edge of the job connects the subtasks of the current graph: a pointwise edge whose ends got
- * different parallelism is all-to-all for this graph, and pointwise again in one where they are
+/* How an edge of the job connects the subtasks of the current graph: a pointwise edge whose ends
+ * got different parallelism is all-to-all for this graph, and pointwise again in one where they are
  * equal [S-CEG-11]. Without a graph: as the job says. edge < pliant_job_edges(). */
 PLIANT_API enum pliant_pattern pliant_edge_pattern(const struct pliant_sched *s, size_t edge);
 /* Present bounds, also in reactive mode [S-REQ-2]. */

@@ -54,7 +54,8 @@ static void group_begin(struct execution *g, struct pool *pool, uint32_t group,
         for (uint32_t i = 0; i < g->parallelism[v]; i++) {
             struct task *task = &g->vertices[v].tasks[i];
 
-            *task = (struct task){.attempt = task->attempt + 1, .slot = unit_slots[i] - 1,
+            *task = (struct task){.attempt = task->attempt + 1,
+                                  .slot = unit_slots[i] - 1,
                                   .state = PLIANT_TASK_SCHEDULED};
             pool_occupy(pool, task->slot, group, i);
         }

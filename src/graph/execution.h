@@ -34,7 +34,7 @@ struct execution {
     bool exists;
     struct vertex_tasks *vertices; /* [n_vertices] */
     uint32_t *parallelism;         /* [n_vertices] */
-    uint32_t n_units; /* slots that it took */
+    uint32_t n_units;              /* slots that it took */
     uint32_t n_tasks, n_live, n_running, n_finished, n_end_of_data;
 };
 

@@ -116,7 +116,9 @@ static bool slots_reserve(struct pool *p, uint32_t n)
     if (want <= p->slots.cap)
         return true;
     return vec_reserve(p->alloc, &p->slots,
-                       want < p->slots.cap * 2 ? p->slots.cap * 2 : want < 16 ? 16 : want);
+                       want < p->slots.cap * 2 ? p->slots.cap * 2
+                       : want < 16             ? 16
+                                               : want);
 }
 
 static uint32_t slot_row(struct pool *p)
@@ -145,8 +147,8 @@ static void slot_birth(struct pool *p, struct pool_node *node, int64_t now_ms)
     uint32_t row = slot_row(p);
     struct pool_slot *slot = &p->slots.v[row];
 
-    *slot = (struct pool_slot){.node = node->row, .next = POOL_NONE, .index = node->n_rows++,
-                               .born = ++p->births};
+    *slot = (struct pool_slot){
+        .node = node->row, .next = POOL_NONE, .index = node->n_rows++, .born = ++p->births};
     if (node->last_slot == POOL_NONE)
         node->first_slot = row;
     else
@@ -159,8 +161,8 @@ int pool_grant(struct pool *p, struct pool_node *node, int64_t now_ms, uint32_t 
 {
     if (!slots_reserve(p, slots))
         return -ENOMEM;
-    for (uint32_t row = node->first_slot; slots > 0 && node->n_slots < node->n_rows && row != POOL_NONE;
-         row = p->slots.v[row].next)
+    for (uint32_t row = node->first_slot;
+         slots > 0 && node->n_slots < node->n_rows && row != POOL_NONE; row = p->slots.v[row].next)
         if (!p->slots.v[row].held) {
             slot_hold(p, node, &p->slots.v[row], now_ms);
             slots--;

@@ -41,10 +41,10 @@ struct pool_node {
 };
 
 struct pool_slot {
-    uint32_t node;  /* row; POOL_NONE: the row is unused */
-    uint32_t next;  /* row of the node's next slot, or of the next unused row */
-    uint32_t index; /* within the node */
-    uint32_t live;  /* live tasks in it */
+    uint32_t node;           /* row; POOL_NONE: the row is unused */
+    uint32_t next;           /* row of the node's next slot, or of the next unused row */
+    uint32_t index;          /* within the node */
+    uint32_t live;           /* live tasks in it */
     uint32_t group, subtask; /* which unit of the graph, while live > 0 */
     bool held, leaving;
     uint64_t born;

@@ -194,7 +194,8 @@ static enum checkpoint_news savepoint_ended(struct pliant_sched *s, struct check
                                             const struct pliant_event *ev,
                                             struct pending_checkpoint *ret_ended)
 {
-    if (!c->savepoint.exists || (!ev->checkpoint.own_accord && c->savepoint.id != ev->checkpoint.id))
+    if (!c->savepoint.exists ||
+        (!ev->checkpoint.own_accord && c->savepoint.id != ev->checkpoint.id))
         return CHECKPOINT_NOT_CURRENT;
     *ret_ended = end_pending(s, c, &c->savepoint);
     return ev->kind == PLIANT_EV_SAVEPOINT_COMPLETED ? SAVEPOINT_DONE : SAVEPOINT_FAILED;

@@ -64,7 +64,8 @@ void savepoint_trigger(struct pliant_sched *s, struct checkpointing *c,
                        enum pliant_checkpoint_cause cause, const char *dir, bool drain);
 /* The transition manager wishes for one [S-EXE-19]. */
 void checkpoint_wish(struct pliant_sched *s, struct checkpointing *c);
-/* Tasks changed, or a pending one ended: take one that is overdue, and the one at the end of data. */
+/* Tasks changed, or a pending one ended: take one that is overdue, and the one at the end of data.
+ */
 void checkpointing_look(struct pliant_sched *s, struct checkpointing *c);
 
 /* CHECKPOINT_* and SAVEPOINT_* events; what is not about a pending one, or of the host's own

@@ -1,4 +1,5 @@
-/* creating.c - CreatingExecutionGraph: a plan was made, the host builds the graph and holds the slots
+/* creating.c - CreatingExecutionGraph: a plan was made, the host builds the graph and holds the
+ * slots
  *
  * Left for
  *   Executing                       when the host is ready and every slot of the plan is free

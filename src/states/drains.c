@@ -49,10 +49,8 @@ static void pend(struct pliant_sched *s, int64_t end_at_ms)
     struct drain *d = &s->state.executing.drain;
 
     if (!d->pending)
-        *d = (struct drain){.pending = true,
-                            .end_at_ms = end_at_ms,
-                            .move = DEADLINE_NONE,
-                            .limit = DEADLINE_NONE};
+        *d = (struct drain){
+            .pending = true, .end_at_ms = end_at_ms, .move = DEADLINE_NONE, .limit = DEADLINE_NONE};
     if (end_at_ms < d->end_at_ms)
         d->end_at_ms = end_at_ms;
     d->notice_at_ms = s->clock.now_ms;

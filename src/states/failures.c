@@ -17,6 +17,15 @@ void failure_archive(struct pliant_sched *s)
         emit(s, PLIANT_ACT_FAILURE)->failure.entry = entry;
 }
 
+/* A rescale that was under way ends with the root of it all [S-TML-11]. */
+static void note_exception(struct pliant_sched *s, enum pliant_reason reason)
+{
+    const char *cause = failures_empty(&s->failures) ? "" : s->failures.present.items.v[0].cause;
+
+    if (timeline_exception(&s->timeline, *cause ? cause : pliant_reason_name(reason)) < 0)
+        sched_no_memory(s);
+}
+
 /* The budget that ended the job is news of its own; what led to it is recorded already. */
 static struct state give_up_job(struct pliant_sched *s, const struct failure *failure,
                                 enum pliant_reason why)
@@ -29,6 +38,7 @@ static struct state give_up_job(struct pliant_sched *s, const struct failure *fa
                                                         .cause = "drain budget exhausted"});
     if (end.reason != PLIANT_REASON_STOPPING_FAILED)
         end.reason = why;
+    note_exception(s, end.reason);
     return failing(s, end);
 }
 
@@ -63,12 +73,11 @@ static void fail_task(struct pliant_sched *s, const struct pool_node *node, uint
 {
     struct task *task = &s->graph.vertices[v].tasks[subtask];
 
-    failure_record(s, &(struct pliant_failure_item){
-                          .at_ms = s->clock.now_ms,
-                          .reason = (uint8_t)reason,
-                          .recoverable = true,
-                          .task = {{v + 1}, subtask, task->attempt},
-                          .node = node->name});
+    failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
+                                                    .reason = (uint8_t)reason,
+                                                    .recoverable = true,
+                                                    .task = {{v + 1}, subtask, task->attempt},
+                                                    .node = node->name});
     execution_move(&s->graph, &s->pool, task, PLIANT_TASK_FAILED, s->clock.now_ms);
 }
 
@@ -92,10 +101,9 @@ bool node_gone(struct pliant_sched *s, struct pool_node *node, struct failure *r
     bool drain = node->draining, used = node->n_used > 0;
     enum pliant_reason reason = drain ? PLIANT_REASON_DRAINING_NODE_LOST : PLIANT_REASON_NODE_LOST;
 
-    *ret = (struct failure){.class = {.recoverable = true, .drain = drain},
-                            .why = {.reason = reason,
-                                    .node = node_id(node),
-                                    .since_at_ms = PLIANT_NEVER}};
+    *ret = (struct failure){
+        .class = {.recoverable = true, .drain = drain},
+        .why = {.reason = reason, .node = node_id(node), .since_at_ms = PLIANT_NEVER}};
     for (uint32_t row = node->first_slot; node->n_used > 0 && row != POOL_NONE;
          row = s->pool.slots.v[row].next)
         if (s->pool.slots.v[row].live > 0)

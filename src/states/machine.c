@@ -329,13 +329,12 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
                                .why = {.reason = PLIANT_REASON_TASK_FAILED,
                                        .node = node_id(node),
                                        .since_at_ms = PLIANT_NEVER}};
-    failure_record(s, &(struct pliant_failure_item){
-                          .at_ms = s->clock.now_ms,
-                          .reason = PLIANT_REASON_TASK_FAILED,
-                          .recoverable = ev->failure.recoverable,
-                          .task = id,
-                          .node = node->name,
-                          .cause = cause_or_missing(ev->failure.cause)});
+    failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
+                                                    .reason = PLIANT_REASON_TASK_FAILED,
+                                                    .recoverable = ev->failure.recoverable,
+                                                    .task = id,
+                                                    .node = node->name,
+                                                    .cause = cause_or_missing(ev->failure.cause)});
     execution_move(&s->graph, &s->pool, task, PLIANT_TASK_FAILED, s->clock.now_ms);
     settle(s, ops(s)->on_failure(s, &failure));
     tasks_changed(s);
@@ -350,11 +349,10 @@ static void global_failure(struct pliant_sched *s, const struct pliant_event *ev
         ignored(s);
         return;
     }
-    failure_record(s, &(struct pliant_failure_item){
-                          .at_ms = s->clock.now_ms,
-                          .reason = PLIANT_REASON_GLOBAL_FAILURE,
-                          .recoverable = ev->failure.recoverable,
-                          .cause = cause_or_missing(ev->failure.cause)});
+    failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
+                                                    .reason = PLIANT_REASON_GLOBAL_FAILURE,
+                                                    .recoverable = ev->failure.recoverable,
+                                                    .cause = cause_or_missing(ev->failure.cause)});
     settle(s, ops(s)->on_failure(s, &failure));
 }
 

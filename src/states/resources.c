@@ -100,9 +100,10 @@ static struct free_slot *free_slots(struct pliant_sched *s, uint32_t n)
         const struct pool_slot *slot = &s->pool.slots.v[row];
 
         if (pool_slot_free(slot))
-            list[found++] = (struct free_slot){.slot = row + 1,
-                                               .node = slot->node,
-                                               .domain = domains ? domains[slot->node] : slot->node};
+            list[found++] =
+                (struct free_slot){.slot = row + 1,
+                                   .node = slot->node,
+                                   .domain = domains ? domains[slot->node] : slot->node};
     }
     mem_free(s->alloc, domains);
     return list;
@@ -269,7 +270,8 @@ static void emit_released(struct pliant_sched *s)
 void release_idle(struct pliant_sched *s)
 {
     struct pool *pool = &s->pool;
-    uint64_t surplus = pool->n_offered > s->bounds.desired ? pool->n_offered - s->bounds.desired : 0;
+    uint64_t surplus =
+        pool->n_offered > s->bounds.desired ? pool->n_offered - s->bounds.desired : 0;
 
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t row = 0; surplus > 0 && row < pool->slots.n; row++) {

@@ -66,7 +66,8 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
 static void leave(struct pliant_sched *s, const struct state *next)
 {
     (void)next;
-    failure_archive(s); /* what came after the tasks were down */
+    if (s->state.restarting.winding.archived)
+        failure_archive(s); /* what came after the tasks were down [S-HIST-2] */
 }
 
 struct state restarting(struct pliant_sched *s, int64_t backoff_ms, bool target, struct why why)

@@ -66,9 +66,9 @@ struct drain {
 
 struct executing {
     struct manager manager;
-    struct deadline check;  /* change and trigger, once, after the entry */
-    struct deadline again;  /* the policy said "not now": trigger then */
-    int64_t countdown;      /* failed checkpoints left until one acts as a trigger; -1: not armed */
+    struct deadline check; /* change and trigger, once, after the entry */
+    struct deadline again; /* the policy said "not now": trigger then */
+    int64_t countdown;     /* failed checkpoints left until one acts as a trigger; -1: not armed */
     uint64_t trigger_checkpoint; /* the one that is acting as a trigger now, or 0 */
     struct checkpointing checkpointing;
     struct drain drain;
@@ -132,7 +132,7 @@ struct state {
 /* A placement that was computed: what RESERVE asked for. */
 struct plan {
     uint32_t serial;
-    uint64_t births; /* the pool's, when it was computed: no slot of it is younger */
+    uint64_t births;       /* the pool's, when it was computed: no slot of it is younger */
     uint32_t *parallelism; /* [n_vertices] */
     uint32_t *group_slots; /* [n_groups] */
     struct VEC(uint32_t) unit_slots; /* slot ids */
@@ -204,8 +204,8 @@ struct state_ops {
     size_t (*deadlines)(struct pliant_sched *s, struct deadline *list[DEADLINES_MAX]);
     struct state (*on_due)(struct pliant_sched *s, struct deadline *due);
 
-    struct state (*on_resources)(struct pliant_sched *s);    /* slots were added */
-    struct state (*on_requirements)(struct pliant_sched *s); /* bounds differ */
+    struct state (*on_resources)(struct pliant_sched *s);                     /* slots were added */
+    struct state (*on_requirements)(struct pliant_sched *s);                  /* bounds differ */
     struct state (*on_drain)(struct pliant_sched *s, struct pool_node *node); /* began or moved */
     struct state (*on_drain_over)(struct pliant_sched *s); /* withdrawn, or the node is gone */
     struct state (*on_plan)(struct pliant_sched *s, const struct pliant_event *ev);

@@ -9,8 +9,8 @@
 int timeline_init(struct timeline *t, uint32_t n_vertices, uint32_t n_groups, uint32_t size,
                   const struct pliant_alloc *a)
 {
-    *t = (struct timeline){
-        .alloc = a, .n_vertices = n_vertices, .n_groups = n_groups, .size = size};
+    *t =
+        (struct timeline){.alloc = a, .n_vertices = n_vertices, .n_groups = n_groups, .size = size};
     if (size == 0)
         return 0;
     t->ring = mem_zero(a, size, sizeof *t->ring);

@@ -44,7 +44,8 @@ static struct state verdict(struct pliant_sched *s, enum verdict verdict, struct
 {
     if (verdict == VERDICT_STAY)
         return STAY;
-    return go(s, now.desired ? PLIANT_REASON_DESIRED_RESOURCES : PLIANT_REASON_SUFFICIENT_RESOURCES);
+    return go(s,
+              now.desired ? PLIANT_REASON_DESIRED_RESOURCES : PLIANT_REASON_SUFFICIENT_RESOURCES);
 }
 
 static struct state consult(struct pliant_sched *s)
@@ -91,9 +92,9 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
 static void enter(struct pliant_sched *s, enum pliant_state from)
 {
     struct waiting *w = &s->state.waiting;
-    struct manager_timing timing = {
-        .stabilization_ms = w->has_target ? s->cfg.rescale_stabilization_ms
-                                          : s->cfg.submission_stabilization_ms};
+    struct manager_timing timing = {.stabilization_ms = w->has_target
+                                                            ? s->cfg.rescale_stabilization_ms
+                                                            : s->cfg.submission_stabilization_ms};
 
     (void)from;
     w->manager = manager_start(timing, &s->clock);

@@ -13,8 +13,7 @@ static void cancel_tasks(struct pliant_sched *s)
             if (!task_live(task) || task->state == PLIANT_TASK_CANCELING)
                 continue;
             execution_move(&s->graph, &s->pool, task, PLIANT_TASK_CANCELING, s->clock.now_ms);
-            emit(s, PLIANT_ACT_CANCEL)->task =
-                (struct pliant_task){{v + 1}, i, task->attempt};
+            emit(s, PLIANT_ACT_CANCEL)->task = (struct pliant_task){{v + 1}, i, task->attempt};
         }
 }
 

@@ -18,9 +18,9 @@
         size_t n, cap;                                                                             \
     }
 
-
 #define vec_reserve(a, vec, want)                                                                  \
-    ((want) <= (vec)->cap || vec_grow_into((a), (void **)&(vec)->v, &(vec)->cap, (want), sizeof *(vec)->v))
+    ((want) <= (vec)->cap ||                                                                       \
+     vec_grow_into((a), (void **)&(vec)->v, &(vec)->cap, (want), sizeof *(vec)->v))
 
 #define vec_push(a, vec)                                                                           \
     ((vec)->n < (vec)->cap ||                                                                      \
@@ -29,8 +29,7 @@
          ? vec_zeroed(&(vec)->v[(vec)->n++], sizeof *(vec)->v)                                     \
          : NULL)
 
-#define vec_free(a, vec)                                                                           \
-    (mem_free((a), (vec)->v), (vec)->v = NULL, (vec)->n = 0, (vec)->cap = 0)
+#define vec_free(a, vec) (mem_free((a), (vec)->v), (vec)->v = NULL, (vec)->n = 0, (vec)->cap = 0)
 
 /* Make room for `want` objects; false: no memory, the old array is kept. */
 bool vec_grow_into(const struct pliant_alloc *a, void **v, size_t *cap, size_t want, size_t size);

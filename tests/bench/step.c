@@ -29,10 +29,9 @@ static struct pliant_actions step(struct running *r, struct pliant_event ev)
 static void join(struct running *r, uint32_t i, uint32_t slots)
 {
     snprintf(r->node, sizeof r->node, "n%u", i);
-    step(r, (struct pliant_event){.kind = PLIANT_EV_NODE_UP,
-                                  .node_up = {.name = r->node,
-                                              .incarnation = ++r->incarnation,
-                                              .slots = slots}});
+    step(r, (struct pliant_event){
+                .kind = PLIANT_EV_NODE_UP,
+                .node_up = {.name = r->node, .incarnation = ++r->incarnation, .slots = slots}});
 }
 
 static void make_job(struct running *r, uint32_t vertices, uint32_t groups, uint32_t parallelism)

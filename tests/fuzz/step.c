@@ -47,9 +47,11 @@ static struct pliant_config draw_config(struct bytes *b)
     if (flags & 4)
         set(&cfg, "execution.state-recovery.from-local", "true");
     if (flags & 8)
-        set(&cfg, "jobmanager.adaptive-scheduler.rescale-trigger.active-checkpoint.enabled", "true");
+        set(&cfg, "jobmanager.adaptive-scheduler.rescale-trigger.active-checkpoint.enabled",
+            "true");
     if (flags & 16)
-        set(&cfg, "jobmanager.adaptive-scheduler.retry-execution-graph-creation.restart-strategy.type",
+        set(&cfg,
+            "jobmanager.adaptive-scheduler.retry-execution-graph-creation.restart-strategy.type",
             "fixed-delay");
     if (flags & 32)
         set(&cfg, "execution.checkpointing.tolerable-failed-checkpoints", "1");
@@ -57,7 +59,8 @@ static struct pliant_config draw_config(struct bytes *b)
         set(&cfg, "pliant.drain.max-restarts", "1");
     set(&cfg, "restart-strategy.type", STRATEGIES[more & 3]);
     set(&cfg, "pliant.placement.spread", SPREADS[(more >> 2) % 3]);
-    set(&cfg, "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling", TIMES[times >> 6]);
+    set(&cfg, "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling",
+        TIMES[times >> 6]);
     set(&cfg, "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout",
         TIMES[times >> 4 & 3]);
     set(&cfg, "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout",
@@ -72,7 +75,8 @@ static struct pliant_job *draw_job(struct bytes *b)
     struct pliant_vertex_spec vertices[3];
     struct pliant_edge_spec edges[2] = {{0, 1, PLIANT_ALL_TO_ALL, PLIANT_PIPELINED},
                                         {1, 2, PLIANT_POINTWISE, PLIANT_PIPELINED}};
-    struct pliant_job_spec spec = {.vertices = vertices, .n_vertices = 1u + shape % 3, .edges = edges};
+    struct pliant_job_spec spec = {
+        .vertices = vertices, .n_vertices = 1u + shape % 3, .edges = edges};
     struct pliant_job *job;
 
     for (size_t v = 0; v < spec.n_vertices; v++) {
@@ -151,7 +155,8 @@ static void draw_event(struct bytes *b, const struct pliant_sched *s, const stru
     case PLIANT_EV_SAVEPOINT_COMPLETED:
     case PLIANT_EV_SAVEPOINT_FAILED:
         ev->checkpoint.id =
-            (ev->kind < PLIANT_EV_SAVEPOINT_COMPLETED ? seen->checkpoint : seen->savepoint) - (x >> 7);
+            (ev->kind < PLIANT_EV_SAVEPOINT_COMPLETED ? seen->checkpoint : seen->savepoint) -
+            (x >> 7);
         ev->checkpoint.own_accord = x & 1;
         ev->checkpoint.counts = x & 2;
         ev->checkpoint.triggered_at_ms = x;
@@ -206,7 +211,8 @@ static void look(const struct pliant_sched *s, struct seen *seen, const struct p
 /* A tenth of the events are answers to all that is open, so that a job also gets going. */
 static enum pliant_event_kind draw_kind(uint8_t x)
 {
-    return x % (PLIANT_EVENTS + 3) < PLIANT_EVENTS ? x % (PLIANT_EVENTS + 3) : PLIANT_EV_TASK_RUNNING;
+    return x % (PLIANT_EVENTS + 3) < PLIANT_EVENTS ? x % (PLIANT_EVENTS + 3)
+                                                   : PLIANT_EV_TASK_RUNNING;
 }
 
 static void restore(const struct pliant_config *cfg, const struct pliant_job *job,
@@ -216,7 +222,8 @@ static void restore(const struct pliant_config *cfg, const struct pliant_job *jo
     void *bytes;
     size_t n;
 
-    if (pliant_snapshot(*s, &bytes, &n) < 0 || pliant_restore(cfg, job, bytes, n, &restored, NULL) < 0)
+    if (pliant_snapshot(*s, &bytes, &n) < 0 ||
+        pliant_restore(cfg, job, bytes, n, &restored, NULL) < 0)
         abort();
     pliant_bytes_free(NULL, bytes);
     pliant_sched_destroy(s);

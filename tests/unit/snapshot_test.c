@@ -25,8 +25,9 @@ static struct world busy_world(void)
         .options = {"execution.checkpointing.interval", "10 s", "restart-strategy.type",
                     "failure-rate", "restart-strategy.failure-rate.max-failures-per-interval", "3",
                     "execution.state-recovery.from-local", "true",
-                    "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout", "0 s",
-                    "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling", "0 s"}});
+                    "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout",
+                    "0 s", "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling",
+                    "0 s"}});
 
     w.checkpoints = true;
     world_event(&w, (struct pliant_event){.kind = PLIANT_EV_NODE_UP,
