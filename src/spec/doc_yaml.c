@@ -37,7 +37,8 @@ static int parser_error(const struct reader *y)
     const yaml_parser_t *p = &y->parser;
     bool has_context = p->context && *p->context;
 
-    if (p->error == YAML_MEMORY_ERROR)
+    /* out of memory libyaml sometimes gives up without saying why */
+    if (p->error == YAML_MEMORY_ERROR || p->error == YAML_NO_ERROR)
         return doc_no_memory(y->f, y->err);
     return doc_syntax_error(y->f, place(y, p->problem_mark), y->err, "%s%s%s",
                             p->problem ? p->problem : "not YAML", has_context ? ", " : "",

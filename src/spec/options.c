@@ -169,7 +169,7 @@ static int add(struct options *o, const struct origin *from, const char *key, co
                struct spec_error *err)
 {
     const struct pliant_option *option = pliant_option_find(key);
-    struct pliant_config scratch;
+    struct pliant_config scratch = {0}; /* setting one option looks at no other */
     struct pliant_error why;
 
     if (!option && is_below_one_of(key, prefixes, N(prefixes)) &&
@@ -180,7 +180,6 @@ static int add(struct options *o, const struct origin *from, const char *key, co
     if (!text)
         return doc_error(from->f, from->at, err, "is %s; accepted: %s",
                          doc_kind_name(from->at->kind), option->accepted);
-    pliant_config_init(&scratch);
     if (pliant_config_set(&scratch, key, text, &why) < 0)
         return bad_value(from, key, &why, err);
     return add_setting(o, from, option, key, text, err);
