@@ -8,6 +8,8 @@
 
 #include <pliant/pliant.h>
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 struct bytes {
     const uint8_t *at;
     size_t left;

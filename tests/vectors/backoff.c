@@ -144,7 +144,7 @@ static int run_seed(struct script *s, uint64_t seed)
         return vectors_say(s->why, s->size, "no memory");
     cJSON_ArrayForEach(event, s->events)
     {
-        struct row got;
+        struct row got = {0};
 
         failed = run_event(s, &r, &prng, event, &got);
         if (!failed && !(want && row_holds(s, want, &got)))
