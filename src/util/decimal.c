@@ -10,7 +10,8 @@
 
 #define EXACT_POWERS 22    /* 10^22 is the last power of ten that a double holds exactly */
 #define EXPONENT_LIMIT 400 /* far beyond what is finite, far below an overflow of int */
-#define DIGITS_KEPT 19     /* of these every number fits into 64 bits */
+#define MEANINGFUL UINT64_C(1000000000000000) /* more than 15 digits a double does not hold */
+#define DIGITS_KEPT 19                        /* of these every number fits into 64 bits */
 
 static const double powers[EXACT_POWERS + 1] = {
     1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -116,35 +117,41 @@ bool decimal_read(const char *text, double *ret)
     return true;
 }
 
-/* The fewest decimals that read back as `value`, 0 <= value < 1e15. */
-static int decimals_needed(double value, double *ret_digits)
+/* value as digits / 10^decimals, as short as it can be; 0 <= value < 1e15. */
+static uint64_t shortest(double value, int *ret_decimals)
 {
-    double read_back;
-    int decimals = 0;
+    double read_back = -1;
+    uint64_t digits = 0;
+    int decimals = -1;
 
-    for (; decimals < EXACT_POWERS; decimals++) {
-        *ret_digits = (double)(uint64_t)(value * powers[decimals] + 0.5);
-        read_back = *ret_digits / powers[decimals];
-        if (read_back >= value && read_back <= value)
-            break;
-        if (*ret_digits * 10 >= 1e15)
-            break; /* more than 15 digits mean nothing in a double */
+    while (++decimals <= EXACT_POWERS) {
+        digits = (uint64_t)(value * powers[decimals] + 0.5);
+        read_back = (double)digits / powers[decimals];
+        if ((read_back >= value && read_back <= value) || digits >= MEANINGFUL / 10)
+            break; /* it is, or more digits would mean nothing in a double */
     }
-    return decimals;
+    if (decimals > EXACT_POWERS)
+        decimals = EXACT_POWERS;
+    while (decimals > 0 && digits % 10 == 0) {
+        digits /= 10;
+        decimals--;
+    }
+    *ret_decimals = decimals;
+    return digits;
 }
 
 size_t decimal_write(double value, char buf[DECIMAL_TEXT_MAX])
 {
     const char *sign = value < 0 ? "-" : "";
-    double digits;
     int exponent = 0, decimals, n;
+    uint64_t digits;
 
     if (!isfinite(value))
         return (size_t)snprintf(buf, DECIMAL_TEXT_MAX, "%s%s", sign, isnan(value) ? "nan" : "inf");
     value = value < 0 ? -value : value;
-    for (; value >= 1e15; exponent++)
+    for (; value >= (double)MEANINGFUL; exponent++)
         value /= 10;
-    decimals = decimals_needed(value, &digits);
+    digits = shortest(value, &decimals);
     n = snprintf(buf, DECIMAL_TEXT_MAX, "%s%0*llu", sign, decimals + 1, (unsigned long long)digits);
     if (decimals > 0) {
         memmove(buf + n - decimals + 1, buf + n - decimals, (size_t)decimals + 1);

@@ -20,8 +20,8 @@ bool decimal_read_int(const char *text, int64_t *ret);
  * False: something else, or not finite. */
 bool decimal_read(const char *text, double *ret);
 
-/* The shortest text that reads back as the number, to 15 digits; what is below 1e-15 is 0, what is
- * not finite is "nan", "inf" or "-inf". Returns the length. */
+/* The shortest text that reads back as the number, to 15 digits and 22 decimals; what is not finite
+ * is "nan", "inf" or "-inf". Returns the length. */
 size_t decimal_write(double value, char buf[DECIMAL_TEXT_MAX]);
 
 #endif

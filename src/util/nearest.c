@@ -12,7 +12,7 @@ void nearest_start(struct nearest *n, const char *name)
     n->name = name;
     n->best = NULL;
     n->length = strlen(name);
-    n->distance = n->length / 4 + 3; /* a quarter of the letters, and at least two, may differ */
+    n->distance = n->length / 4 + 2; /* a quarter of the letters may differ, and one more */
 }
 
 static size_t smallest(size_t a, size_t b, size_t c)
