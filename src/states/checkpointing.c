@@ -113,6 +113,15 @@ void checkpoint_wish(struct pliant_sched *s, struct checkpointing *c)
         deadline_arm(&c->retry, &s->clock, after_pause(s, c));
 }
 
+/* The interval is over; the minimum pause may not be. */
+static void on_interval(struct pliant_sched *s, struct checkpointing *c)
+{
+    if (after_pause(s, c) > s->clock.now_ms)
+        deadline_arm(&c->trigger, &s->clock, after_pause(s, c));
+    else
+        c->overdue = !checkpoint_trigger(s, c, PLIANT_CHECKPOINT_PERIODIC);
+}
+
 static void on_retry(struct pliant_sched *s, struct checkpointing *c)
 {
     if (can_take(s, c) && after_pause(s, c) <= s->clock.now_ms && achievable_differs(s))
@@ -164,6 +173,7 @@ static enum checkpoint_news completed(struct pliant_sched *s, struct checkpointi
     if (ev->checkpoint.own_accord) {
         int64_t began = ev->checkpoint.triggered_at_ms;
 
+        c->ended_at_ms = s->clock.now_ms;
         note_completed(s, ev->checkpoint.id, began < s->clock.now_ms ? began : s->clock.now_ms, ev);
     } else if (c->checkpoint.exists && c->checkpoint.id == ev->checkpoint.id) {
         *ret_ended = end_pending(s, c, &c->checkpoint);
@@ -231,7 +241,7 @@ enum checkpoint_news checkpointing_on_due(struct pliant_sched *s, struct checkpo
     *ret_ended = NONE_PENDING;
     if (due == &c->trigger) {
         deadline_clear(due);
-        c->overdue = !checkpoint_trigger(s, c, PLIANT_CHECKPOINT_PERIODIC);
+        on_interval(s, c);
         return CHECKPOINT_NOT_CURRENT;
     }
     if (due == &c->retry) {

@@ -27,7 +27,7 @@ struct checkpointing {
     bool overdue;            /* one was due while it could not be taken */
     bool end_of_data;        /* the checkpoint of [S-GEN-19] was asked for */
     uint32_t failed_in_row;  /* that count */
-    int64_t ended_at_ms;     /* the last pending one; PLIANT_UNSET: none yet */
+    int64_t ended_at_ms;     /* the last one; PLIANT_UNSET: none yet */
     struct deadline trigger; /* the next periodic one */
     struct deadline retry;   /* an active request, put off by the minimum pause */
     struct pending_checkpoint checkpoint, savepoint;
