@@ -53,6 +53,7 @@ void checkpointing_resume(struct pliant_sched *s, struct checkpointing *c)
 {
     c->stopped = false;
     arm_trigger(s, c);
+    checkpointing_look(s, c);
 }
 
 /* ---- taking one ------------------------------------------------------------------------- */
