@@ -123,14 +123,14 @@ static struct state too_many_failed(struct pliant_sched *s)
     return failure_decide(s, &failure);
 }
 
-static struct state checkpoint_done(struct pliant_sched *s, bool covers_drain)
+static struct state checkpoint_done(struct pliant_sched *s, uint64_t id, bool covers_drain)
 {
     struct executing *e = &s->state.executing;
     struct state next = covers_drain ? drain_checkpoint_done(s) : STAY;
 
     if (next.id != STATE_STAY)
         return next;
-    e->trigger_checkpoint = s->checkpoints.completed_id;
+    e->trigger_checkpoint = id;
     next = trigger(s);
     if (next.id == STATE_STAY) {
         e->countdown = -1; /* [S-EXE-8] */
@@ -161,7 +161,7 @@ static struct state savepoint_ended(struct pliant_sched *s, const struct pending
 {
     emit_savepoint_ended(s, path, cause);
     if (!ended->cancel_after)
-        return path ? checkpoint_done(s, false) : STAY;
+        return path ? checkpoint_done(s, ended->id, false) : STAY;
     if (path)
         return canceling(s, WHY(PLIANT_REASON_CANCEL_REQUESTED));
     checkpointing_resume(s, &s->state.executing.checkpointing);
@@ -177,7 +177,7 @@ static struct state on_news(struct pliant_sched *s, enum checkpoint_news news,
     case CHECKPOINT_NOT_CURRENT:
         return STAY;
     case CHECKPOINT_DONE:
-        next = checkpoint_done(s, true);
+        next = checkpoint_done(s, s->checkpoints.completed_id, true);
         break;
     case CHECKPOINT_FAILED_COUNTS:
         next = checkpoint_failed(s);
@@ -245,7 +245,9 @@ static struct state request_checkpoint(struct pliant_sched *s)
 {
     struct checkpointing *c = &s->state.executing.checkpointing;
 
-    if (c->checkpoint.exists)
+    if (!checkpointing_on(s))
+        emit_refused(s, PLIANT_REASON_CHECKPOINTING_OFF, 0);
+    else if (c->checkpoint.exists)
         emit_refused(s, PLIANT_REASON_CHECKPOINT_PENDING, 0);
     else if (!checkpoint_trigger(s, c, PLIANT_CHECKPOINT_USER))
         emit_refused(s, PLIANT_REASON_TASKS_NOT_RUNNING, 0);
@@ -306,7 +308,7 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
     return on_news(s, checkpointing_on_due(s, &e->checkpointing, due, &ended), &ended, NULL);
 }
 
-/* ---- entry ------------------------------------------------------------------------------ */
+/* ---- entry, exit ------------------------------------------------------------------------ */
 
 /* In topological order, subtasks ascending; what runs already is left alone [S-EXE-1]. */
 static void deploy(struct pliant_sched *s)
@@ -354,6 +356,13 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     drain_enter(s);
 }
 
+/* Whoever asked for a savepoint gets an answer, however the run ends [S-GEN-18]. */
+static void leave(struct pliant_sched *s, const struct state *next)
+{
+    if (s->state.executing.checkpointing.savepoint.exists)
+        emit_savepoint_ended(s, NULL, pliant_reason_name(next->why.reason));
+}
+
 struct state executing(struct pliant_sched *s, struct why why)
 {
     (void)s;
@@ -374,6 +383,7 @@ const struct state_ops executing_ops = {
     .has_graph = true,
     .may_follow = BIT(PLIANT_CREATING_EXECUTION_GRAPH) | BIT(PLIANT_STOP_WITH_SAVEPOINT),
     .enter = enter,
+    .leave = leave,
     .deadlines = deadlines,
     .on_due = on_due,
     .on_resources = on_change,
