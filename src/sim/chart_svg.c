@@ -17,7 +17,7 @@
 
 #define WIDTH 1200
 #define HEIGHT 420
-#define LEFT 108
+#define LEFT 128
 #define RIGHT 1176 /* of the plot */
 #define COLUMNS (RIGHT - LEFT)
 #define TOP 76
@@ -252,7 +252,7 @@ static void y_axis(const struct drawing *d, FILE *out)
                 LEFT, y, RIGHT, LEFT - 8, y + 4, v);
     }
     fprintf(out,
-            "<text transform=\"translate(40 %d) rotate(-90)\" text-anchor=\"middle\" "
+            "<text transform=\"translate(48 %d) rotate(-90)\" text-anchor=\"middle\" "
             "fill=\"#666\">slots, subtasks</text>\n",
             (TOP + d->bottom) / 2);
 }

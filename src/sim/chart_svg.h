@@ -19,7 +19,7 @@
 struct chart_svg_options {
     FILE *out;
     const struct pliant_job *job;
-    const char *trace; /* its name, or NULL */
+    const char *trace; /* its name in UTF-8, or NULL */
 };
 
 struct totals;

@@ -20,7 +20,7 @@ struct report_options {
     enum report_format format;
     FILE *out;
     const struct pliant_job *job;
-    const char *trace;       /* its name, or NULL */
+    const char *trace;       /* its name in UTF-8, or NULL */
     int64_t expected_end_ms; /* PLIANT_NEVER: not known. Text: how wide times can get */
     unsigned width;          /* text: columns of the terminal; 0: 80 */
     bool ascii;              /* text: the terminal does not show UTF-8 */

@@ -77,7 +77,7 @@ Test(chart, has_title_axes_legend_and_marks)
         ">checkpoints 3<",
         ">Restarting</text>",
         ">Executing</text>",
-        "H321V179.0H466V282.0V76.0H855V282.0",
+        "179.0V282.0V76.0M",
     };
     struct drawn d;
     char *text;

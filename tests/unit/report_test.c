@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fake_run.h"
+#include "world.h"
 #include "sim/report_impl.h"
 #include "sim/sentence.h"
 #include "sim/series.h"
@@ -733,4 +734,45 @@ Test(time_text, cuts_an_axis_into_round_pieces)
         cr_expect(eq(str, (char *)time_tick_unit(step, rows[i].end_ms), (char *)rows[i].unit));
         cr_expect(le(i64, rows[i].end_ms / step, 12));
     }
+}
+
+/* ---- the scheduler behind a view ------------------------------------------------------------ */
+
+static void look(struct view *v, const struct world *w)
+{
+    const struct pliant_event tick = {.kind = PLIANT_EV_TICK};
+    const struct pliant_actions actions = {w->actions, w->n_actions};
+    const struct sim_step step = {
+        .at_ms = w->now_ms, .event = &tick, .actions = &actions, .sched = w->s};
+
+    view_take(v, &step);
+}
+
+Test(view, tells_what_a_rescale_aims_at)
+{
+    struct world w = world_running(
+        (struct world_spec){
+            .parallelism = 4,
+            .options = {"jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling", "0 s",
+                        "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout",
+                        "0 s", NULL}},
+        2);
+    struct view v;
+
+    cr_assert(eq(int, view_init(&v, w.job), 0));
+    look(&v, &w);
+    cr_expect(eq(u32, v.parallelism[0], 2));
+    cr_expect(eq(u32, view_used(&v), 2));
+    cr_expect(not(v.has_aim));
+    w.cancels = false;
+    world_node(&w, "n2", 3);
+    cr_assert(eq(int, (int)pliant_state(w.s), PLIANT_RESTARTING));
+    look(&v, &w);
+    cr_expect(v.has_aim);
+    cr_expect(eq(u32, v.aim[0], 4));
+    cr_expect(eq(u32, v.parallelism[0], 2), "as it ran");
+    cr_expect(eq(u32, view_used(&v), 0));
+    cr_expect(eq(int, (int)view_node_news(&v), VIEW_NODE_JOINED));
+    world_free(&w);
+    view_free(&v);
 }
