@@ -171,7 +171,6 @@ static int children(struct walk *w, const cJSON *item, struct doc *d)
         r = convert(w, at, d, &child);
         if (r < 0)
             return r;
-        child->key = d->kind == DOC_MAP ? at->string : NULL;
         doc_append(d, &tail, child);
         skip_mark(w); /* the comma or the bracket */
     }
@@ -190,6 +189,8 @@ static int convert(struct walk *w, const cJSON *item, struct doc *parent, struct
         return doc_no_memory(w->f, w->err);
     skip_blanks(w);
     *d = (struct doc){.line = w->line, .parent = parent};
+    if (parent && parent->kind == DOC_MAP)
+        d->key = item->string;
     switch (item->type & TYPE_BITS) { /* asking cJSON would be a call for each kind */
     case cJSON_String:
         d->kind = DOC_STRING;

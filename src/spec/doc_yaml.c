@@ -152,7 +152,8 @@ static int check_node(const struct reader *y)
     return refuse(y, "not a value");
 }
 
-static int read_node(struct reader *y, struct doc *parent, int depth, struct doc **ret);
+static int read_node(struct reader *y, struct doc *parent, const char *key, int depth,
+                     struct doc **ret);
 
 /* A key: the event is on it and then on its value. */
 static int read_key(struct reader *y, const char **ret)
@@ -177,18 +178,18 @@ static int read_children(struct reader *y, struct doc *d, int depth)
         if (d->kind == DOC_MAP)
             r = read_key(y, &key);
         if (r == 0)
-            r = read_node(y, d, depth + 1, &child);
+            r = read_node(y, d, key, depth + 1, &child);
         if (r < 0)
             return r;
-        child->key = key;
         doc_append(d, &tail, child);
         r = advance(y);
     }
     return r == 0 && d->kind == DOC_MAP ? doc_check_keys(y->f, d, y->err) : r;
 }
 
-/* The value that begins with the present event; then the event is its last. */
-static int read_node(struct reader *y, struct doc *parent, int depth, struct doc **ret)
+/* The value that begins with the present event; then the event is its last. `key` NULL: none. */
+static int read_node(struct reader *y, struct doc *parent, const char *key, int depth,
+                     struct doc **ret)
 {
     struct doc *d = doc_alloc(y->f->arena, sizeof *d);
     int r = check_node(y);
@@ -197,7 +198,8 @@ static int read_node(struct reader *y, struct doc *parent, int depth, struct doc
         return doc_no_memory(y->f, y->err);
     if (r < 0)
         return r;
-    *d = (struct doc){.line = place(y, y->event.start_mark).line, .parent = parent};
+    *d = (struct doc){
+        .line = place(y, y->event.start_mark).line, .key = key, .parent = parent};
     *ret = d;
     if (y->event.type == YAML_SCALAR_EVENT)
         return read_scalar(y, d);
@@ -216,7 +218,7 @@ static int read_stream(struct reader *y)
     if (r == 0)
         r = advance(y); /* behind the start of the document */
     if (r == 0)
-        r = read_node(y, NULL, 0, &y->f->root);
+        r = read_node(y, NULL, NULL, 0, &y->f->root);
     if (r == 0)
         r = advance(y); /* the end of the document */
     if (r == 0)
