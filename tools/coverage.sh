@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.."
 cmake --preset coverage
 cmake --build --preset coverage
 find build-coverage -name '*.gcda' -delete
-ctest --preset coverage -j "$(nproc)"
+tests=passed
+ctest --preset coverage -j "$(nproc)" || tests=failed
 
 gcovr --root . --object-directory build-coverage \
     --filter 'src/(util|graph|allocator|transition|failover|states)/' --filter 'src/[^/]*\.[ch]$' \
@@ -26,3 +27,4 @@ line, branch = summary["line_percent"], summary["branch_percent"]
 print(f"coverage of the core: lines {line} % (at least 95), branches {branch} % (at least 85)")
 sys.exit(line < 95 or branch < 85)
 END
+[ $tests = passed ]
