@@ -5,7 +5,7 @@
  *
  * Owner   trace_history_free() frees; the job is borrowed
  * Errors  HISTORY_MISFIT with a text: the event is to be left out or to end the reading, and
- *         nothing has changed; -EINVAL (beyond limits, time goes back), -ENOMEM
+ *         the nodes are as before; -EINVAL (beyond limits, time goes back), -ENOMEM
  */
 #ifndef PLIANT_SPEC_TRACE_HISTORY_H
 #define PLIANT_SPEC_TRACE_HISTORY_H

@@ -386,8 +386,7 @@ Test(recording, names_the_place_and_what_is_accepted)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *got = first_error(rows[i].text, strlen(rows[i].text));
 
-        cr_expect(says(got, rows[i].says),
-                  "row %zu: \"%s\" has no \"%s\"", i, got, rows[i].says);
+        cr_expect(says(got, rows[i].says), "row %zu: \"%s\" has no \"%s\"", i, got, rows[i].says);
     }
 }
 
