@@ -140,7 +140,8 @@ Test(checkpointing, pauses_between_the_end_of_one_and_the_next)
     expect_taken(&w, 33000, PLIANT_CHECKPOINT_PERIODIC);
     world_to(&w, 60000);
     failed(&w, false);
-    expect_taken(&w, 65000, PLIANT_CHECKPOINT_PERIODIC); /* overdue, and the pause after a failure */
+    expect_taken(&w, 65000,
+                 PLIANT_CHECKPOINT_PERIODIC); /* overdue, and the pause after a failure */
     world_free(&w);
 }
 
@@ -179,8 +180,8 @@ Test(checkpointing, expires_and_that_is_a_failure_that_counts) /* [S-EXE-9, S-EX
 {
     struct world w = world_running(
         (struct world_spec){.options = {EVERY_10_S, CHECKPOINTING "timeout", "4 s", AT_ONCE,
-                                        COOLDOWN, "0 s", STABLE, "0 s", DELAY, "1 h", ADAPTIVE
-                                        "rescale-trigger.max-checkpoint-failures", "1"}},
+                                        COOLDOWN, "0 s", STABLE, "0 s", DELAY, "1 h",
+                                        ADAPTIVE "rescale-trigger.max-checkpoint-failures", "1"}},
         2);
 
     world_to(&w, 10000);
@@ -214,20 +215,21 @@ Test(checkpointing, too_many_failures_in_a_row_fail_the_job_as_a_whole) /* [S-EX
         const char *tolerable, *story;
         bool restarts;
     } rows[] = {
-        {"0", "f", true},       {"0", "h", false},     {"2", "ff", false},     {"2", "fff", true},
-        {"2", "ffcff", false},  {"2", "fhfhf", true},  {"2", "hhhhhh", false}, {"2", "ffcfff", true},
-        {"-1", "ffffff", false}, {NULL, "ffffff", false}, /* Pliant: no limit unless set */
+        {"0", "f", true},        {"0", "h", false},     {"2", "ff", false},
+        {"2", "fff", true},      {"2", "ffcff", false}, {"2", "fhfhf", true},
+        {"2", "hhhhhh", false},  {"2", "ffcfff", true}, {"-1", "ffffff", false},
+        {NULL, "ffffff", false}, /* Pliant: no limit unless set */
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (int own = 0; own < 2; own++) {
-            struct world w = world_running(
-                (struct world_spec){.options = {FIXED, EVERY_10_S,
-                                                rows[i].tolerable
-                                                    ? CHECKPOINTING "tolerable-failed-checkpoints"
-                                                    : NULL,
-                                                rows[i].tolerable}},
-                4);
+            struct world w =
+                world_running((struct world_spec){.options = {FIXED, EVERY_10_S,
+                                                              rows[i].tolerable ? CHECKPOINTING
+                                                                  "tolerable-failed-checkpoints"
+                                                                                : NULL,
+                                                              rows[i].tolerable}},
+                              4);
 
             w.cancels = false;
             for (const char *c = rows[i].story; *c; c++) {
@@ -668,8 +670,8 @@ Test(checkpointing, none_at_the_end_if_told_so_or_if_there_are_none) /* [S-GEN-1
 Test(checkpointing, stops_when_a_task_has_finished_if_told_so)
 {
     struct world w = world_running(
-        (struct world_spec){.options = {EVERY_10_S, CHECKPOINTING "checkpoints-after-tasks-finish",
-                                        "false"}},
+        (struct world_spec){
+            .options = {EVERY_10_S, CHECKPOINTING "checkpoints-after-tasks-finish", "false"}},
         4);
 
     world_task(&w, PLIANT_EV_TASK_FINISHED, 1, 0);

@@ -57,7 +57,8 @@ Test(created, a_second_start_is_refused) /* [S-CRE-2] */
     world_free(&w);
 }
 
-Test(created, the_bounds_of_the_job_count_for_the_first_declaration) /* [S-PAR-1, S-PAR-2, S-PAR-3] */
+Test(created,
+     the_bounds_of_the_job_count_for_the_first_declaration) /* [S-PAR-1, S-PAR-2, S-PAR-3] */
 {
     static const struct {
         const char *mode;
@@ -71,11 +72,11 @@ Test(created, the_bounds_of_the_job_count_for_the_first_declaration) /* [S-PAR-1
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         bool reactive = rows[i].mode[0] == 'r';
-        struct world w = world_new((struct world_spec){
-            .parallelism = rows[i].parallelism,
-            .min_parallelism = rows[i].min,
-            .max_parallelism = rows[i].max,
-            .options = {reactive ? "scheduler-mode" : NULL, rows[i].mode}});
+        struct world w = world_new(
+            (struct world_spec){.parallelism = rows[i].parallelism,
+                                .min_parallelism = rows[i].min,
+                                .max_parallelism = rows[i].max,
+                                .options = {reactive ? "scheduler-mode" : NULL, rows[i].mode}});
         const struct pliant_action *declared;
         uint32_t min, max;
 
@@ -90,13 +91,15 @@ Test(created, the_bounds_of_the_job_count_for_the_first_declaration) /* [S-PAR-1
     }
 }
 
-Test(created, requirements_are_stored_and_declared_before_the_start) /* [S-PAR-3, S-REQ-2, S-REQ-4] */
+Test(created,
+     requirements_are_stored_and_declared_before_the_start) /* [S-PAR-3, S-REQ-2, S-REQ-4] */
 {
     struct world w = world_new((struct world_spec){0});
     uint32_t min, max;
 
     world_bounds(&w, 2, 3);
-    cr_expect_str_eq(world_emitted(&w), "declare", "and no record: its epoch begins with the start");
+    cr_expect_str_eq(world_emitted(&w), "declare",
+                     "and no record: its epoch begins with the start");
     cr_expect_eq(w.actions[0].declare.desired, 3);
     cr_expect_eq(w.actions[0].declare.min, 2);
     cr_expect_eq(pliant_state(w.s), PLIANT_CREATED);

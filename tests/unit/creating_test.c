@@ -29,8 +29,7 @@ Test(creating, follows_its_plan) /* [S-CEG-1] */
         {.id = "b", .parallelism = 3, .slot_sharing_group = "y"},
         {.id = "c", .parallelism = 1, .slot_sharing_group = "y"},
     };
-    struct world w =
-        planned((struct world_spec){.vertices = vertices, .n_vertices = 3}, 3, 2);
+    struct world w = planned((struct world_spec){.vertices = vertices, .n_vertices = 3}, 3, 2);
     pliant_slot_id slots[5];
 
     cr_assert_eq(world_action(&w, PLIANT_ACT_RESERVE, 0)->reserve.n, 5);
@@ -93,8 +92,9 @@ Test(creating, an_error_ends_the_job_and_asks_no_restart_strategy) /* [S-CEG-3, 
     struct world w = planned((struct world_spec){.options = {FIXED}}, 4, 0);
 
     world_plan(&w, PLIANT_EV_CREATION_FAILED, true);
-    cr_expect_str_eq(world_emitted(&w), "failure state_changed status_changed rescale_closed release "
-                                        "archived");
+    cr_expect_str_eq(world_emitted(&w),
+                     "failure state_changed status_changed rescale_closed release "
+                     "archived");
     cr_expect_eq(pliant_job_status(w.s), PLIANT_JOB_FAILED);
     cr_expect_eq(w.changed.flag[2], PLIANT_REASON_CREATION_FAILED);
     cr_expect_eq(w.s->failover.strategy.count, 0, "the runtime budget is untouched");
@@ -160,9 +160,9 @@ Test(creating, goes_back_to_waiting_when_the_host_has_no_slots) /* [S-CEG-5] */
 
 Test(creating, keeps_the_run_before_when_slots_were_lost) /* [S-CEG-5, S-LOC-1, S-LOC-7] */
 {
-    struct world w = world_new((struct world_spec){
-        .options = {FIXED, "execution.state-recovery.from-local", "true",
-                    "execution.checkpointing.interval", "1 h"}});
+    struct world w = world_new(
+        (struct world_spec){.options = {FIXED, "execution.state-recovery.from-local", "true",
+                                        "execution.checkpointing.interval", "1 h"}});
     struct pliant_task_info before[3], now;
 
     world_node(&w, "n1", 1);
@@ -176,7 +176,7 @@ Test(creating, keeps_the_run_before_when_slots_were_lost) /* [S-CEG-5, S-LOC-1, 
     world_fail_task(&w, 1, 3, true);
     world_to(&w, 1000);
     cr_assert_eq(pliant_state(w.s), PLIANT_CREATING_EXECUTION_GRAPH);
-    world_lose(&w, "n1"); /* where subtask 0 was */
+    world_lose(&w, "n1");    /* where subtask 0 was */
     world_node(&w, "n0", 1); /* in the same rows */
     world_plan(&w, PLIANT_EV_SLOTS_RESERVED, true);
     cr_expect(world_went(&w, "Created > WaitingForResources > CreatingExecutionGraph > Executing > "
@@ -193,8 +193,8 @@ Test(creating, keeps_the_run_before_when_slots_were_lost) /* [S-CEG-5, S-LOC-1, 
 
 Test(creating, runs_in_this_order) /* [S-CEG-6, S-CEG-7] */
 {
-    struct world w = planned(
-        (struct world_spec){.options = {"execution.checkpointing.interval", "1 s"}}, 4, 0);
+    struct world w =
+        planned((struct world_spec){.options = {"execution.checkpointing.interval", "1 s"}}, 4, 0);
 
     world_to(&w, 60000);
     cr_expect_eq(world_count(&w, PLIANT_ACT_CHECKPOINT), 0, "none before there are slots");
@@ -215,14 +215,17 @@ Test(creating, runs_in_this_order) /* [S-CEG-6, S-CEG-7] */
 Test(creating, is_not_restarted_by_changes) /* [S-CEG-8, S-EXE-3] */
 {
     struct world w = planned(
-        (struct world_spec){.parallelism = 8, .options = {FIXED, ADAPTIVE
-                            "submission.resource-stabilization-timeout", "0 s"}}, 4, 0);
+        (struct world_spec){
+            .parallelism = 8,
+            .options = {FIXED, ADAPTIVE "submission.resource-stabilization-timeout", "0 s"}},
+        4, 0);
     uint32_t plan = w.plan;
 
     world_node(&w, "n2", 2);
     cr_expect_str_eq(world_emitted(&w), "");
     world_bounds(&w, 2, 6);
-    cr_expect_str_eq(world_emitted(&w), "declare rescale_closed rescale_opened", "stored, declared");
+    cr_expect_str_eq(world_emitted(&w), "declare rescale_closed rescale_opened",
+                     "stored, declared");
     cr_expect_eq(pliant_state(w.s), PLIANT_CREATING_EXECUTION_GRAPH);
     cr_expect_eq(w.plan, plan);
     world_plan(&w, PLIANT_EV_SLOTS_RESERVED, true);
@@ -235,8 +238,8 @@ Test(creating, is_not_restarted_by_changes) /* [S-CEG-8, S-EXE-3] */
 
 Test(creating, is_left_at_once_by_a_cancel_and_the_late_answer_is_dropped) /* [S-CEG-10, S-GEN-4] */
 {
-    static const enum pliant_event_kind late[] = {
-        PLIANT_EV_SLOTS_RESERVED, PLIANT_EV_SLOTS_REFUSED, PLIANT_EV_CREATION_FAILED};
+    static const enum pliant_event_kind late[] = {PLIANT_EV_SLOTS_RESERVED, PLIANT_EV_SLOTS_REFUSED,
+                                                  PLIANT_EV_CREATION_FAILED};
 
     for (size_t i = 0; i < 3; i++) {
         struct world w = planned((struct world_spec){0}, 4, 0);
@@ -253,8 +256,8 @@ Test(creating, is_left_at_once_by_a_cancel_and_the_late_answer_is_dropped) /* [S
 
 Test(creating, drops_late_answers_to_an_earlier_plan) /* [S-GEN-4]; background tasks one by one */
 {
-    static const enum pliant_event_kind late[] = {
-        PLIANT_EV_SLOTS_RESERVED, PLIANT_EV_SLOTS_REFUSED, PLIANT_EV_CREATION_FAILED};
+    static const enum pliant_event_kind late[] = {PLIANT_EV_SLOTS_RESERVED, PLIANT_EV_SLOTS_REFUSED,
+                                                  PLIANT_EV_CREATION_FAILED};
 
     for (size_t i = 0; i < 3; i++) {
         struct world w = planned((struct world_spec){0}, 4, 0);
@@ -284,11 +287,8 @@ Test(creating, an_uneven_pointwise_edge_becomes_all_to_all) /* [S-CEG-11] */
         {1, 2, PLIANT_POINTWISE, PLIANT_PIPELINED},
         {0, 2, PLIANT_ALL_TO_ALL, PLIANT_PIPELINED},
     };
-    struct world w = world_new((struct world_spec){.vertices = vertices,
-                                                   .n_vertices = 3,
-                                                   .edges = edges,
-                                                   .n_edges = 3,
-                                                   .options = {FIXED}});
+    struct world w = world_new((struct world_spec){
+        .vertices = vertices, .n_vertices = 3, .edges = edges, .n_edges = 3, .options = {FIXED}});
 
     cr_expect_eq(pliant_job_edges(w.job), 3);
     cr_expect_null(pliant_job_edge(w.job, 3));
@@ -314,10 +314,10 @@ Test(creating, an_uneven_pointwise_edge_becomes_all_to_all) /* [S-CEG-11] */
 
 Test(creating, a_retry_policy_of_its_own_is_asked) /* [S-CEG-12, S-OPT-1, S-OPT-2] */
 {
-    struct world w = planned((struct world_spec){.options = {RETRY "type", "fixed-delay",
-                                                             RETRY "fixed-delay.attempts", "2",
-                                                             RETRY "fixed-delay.delay", "3 s"}},
-                             4, 0);
+    struct world w = planned(
+        (struct world_spec){.options = {RETRY "type", "fixed-delay", RETRY "fixed-delay.attempts",
+                                        "2", RETRY "fixed-delay.delay", "3 s"}},
+        4, 0);
 
     for (int i = 0; i < 2; i++) {
         world_plan(&w, PLIANT_EV_CREATION_FAILED, true);
@@ -335,8 +335,7 @@ Test(creating, a_retry_policy_of_its_own_is_asked) /* [S-CEG-12, S-OPT-1, S-OPT-
 
 Test(creating, an_unrecoverable_error_is_not_tried_again) /* [S-CEG-12] */
 {
-    struct world w = planned(
-        (struct world_spec){.options = {RETRY "type", "fixed-delay"}}, 4, 0);
+    struct world w = planned((struct world_spec){.options = {RETRY "type", "fixed-delay"}}, 4, 0);
 
     world_plan(&w, PLIANT_EV_CREATION_FAILED, false);
     cr_expect_eq(pliant_job_status(w.s), PLIANT_JOB_FAILED);
@@ -387,17 +386,17 @@ Test(creating, spreads_over_nodes_by_one_at_most) /* six subtasks, three nodes o
 Test(creating, nodes_of_one_failure_domain_count_as_one)
 {
     static const char *const domains[] = {"rack-1", "rack-1", "rack-2", ""};
-    struct world w = world_new((struct world_spec){
-        .parallelism = 3, .options = {"pliant.placement.spread", "domains"}});
+    struct world w = world_new(
+        (struct world_spec){.parallelism = 3, .options = {"pliant.placement.spread", "domains"}});
     static const char *const names[] = {"n1", "n2", "n3", "n4"};
     uint32_t on[5] = {0};
 
     for (size_t i = 0; i < 4; i++)
-        world_event(&w, (struct pliant_event){.kind = PLIANT_EV_NODE_UP,
-                                              .node_up = {.name = names[i],
-                                                          .incarnation = 1,
-                                                          .slots = 2,
-                                                          .domain = domains[i]}});
+        world_event(
+            &w,
+            (struct pliant_event){
+                .kind = PLIANT_EV_NODE_UP,
+                .node_up = {.name = names[i], .incarnation = 1, .slots = 2, .domain = domains[i]}});
     world_start(&w);
     for (uint32_t i = 0; i < 3; i++) {
         struct pliant_task_info info;

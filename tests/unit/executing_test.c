@@ -1,6 +1,7 @@
 /* executing_test.c - Executing: deployment, failures, and whether a change is worth a restart
  *
- * Cooldown 30 s, stabilization 60 s unless a test says otherwise. Most jobs want 4 and begin with 2.
+ * Cooldown 30 s, stabilization 60 s unless a test says otherwise. Most jobs want 4 and begin
+ * with 2.
  */
 #include <criterion/criterion.h>
 
@@ -52,8 +53,8 @@ Test(executing, deploys_in_topological_order) /* [S-EXE-1] */
     };
     static const struct pliant_task want[] = {{{3}, 0, 1}, {{4}, 0, 1}, {{4}, 1, 1}, {{2}, 0, 1},
                                               {{2}, 1, 1}, {{1}, 0, 1}, {{1}, 1, 1}};
-    struct world w = world_new((struct world_spec){
-        .vertices = vertices, .n_vertices = 4, .edges = edges, .n_edges = 3});
+    struct world w = world_new(
+        (struct world_spec){.vertices = vertices, .n_vertices = 4, .edges = edges, .n_edges = 3});
 
     w.runs = false;
     world_node(&w, "n1", 2);
@@ -132,8 +133,8 @@ Test(executing, its_manager_has_the_configured_times) /* [S-STM-9] */
 
 Test(executing, refuses_negative_times) /* [S-STM-11] */
 {
-    static const char *const keys[] = {STABLE, DELAY, ADAPTIVE
-                                       "submission.resource-stabilization-timeout"};
+    static const char *const keys[] = {STABLE, DELAY,
+                                       ADAPTIVE "submission.resource-stabilization-timeout"};
     struct pliant_config cfg;
 
     pliant_config_init(&cfg);
@@ -202,11 +203,11 @@ Test(executing, one_vertex_that_would_change_is_enough) /* [S-EXE-4] */
         {.id = "a", .parallelism = 1, .slot_sharing_group = "x"},
         {.id = "b", .parallelism = 9, .slot_sharing_group = "y"},
     };
-    struct world w = world_running((struct world_spec){.vertices = vertices,
-                                                       .n_vertices = 2,
-                                                       .options = {AT_ONCE, COOLDOWN, "0 s",
-                                                                   STABLE, "0 s"}},
-                                   3);
+    struct world w =
+        world_running((struct world_spec){.vertices = vertices,
+                                          .n_vertices = 2,
+                                          .options = {AT_ONCE, COOLDOWN, "0 s", STABLE, "0 s"}},
+                      3);
 
     world_node(&w, "n2", 1);
     cr_expect_eq(pliant_parallelism(w.s, one), 1);
@@ -216,8 +217,7 @@ Test(executing, one_vertex_that_would_change_is_enough) /* [S-EXE-4] */
 
 Test(executing, counts_the_slots_in_use) /* [S-EXE-5] */
 {
-    struct world w =
-        world_running((struct world_spec){.options = {AT_ONCE, COOLDOWN, "0 s"}}, 2);
+    struct world w = world_running((struct world_spec){.options = {AT_ONCE, COOLDOWN, "0 s"}}, 2);
 
     world_node(&w, "n2", 2); /* 2 in use and 2 free are the 4 that are desired */
     cr_expect_eq(pliant_parallelism(w.s, one), 4);
@@ -480,8 +480,8 @@ Test(executing, a_savepoint_triggers_as_well) /* [S-EXE-8] */
 {
     struct world w = patient();
 
-    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_SAVEPOINT_REQUESTED,
-                                          .savepoint.dir = "there"});
+    world_event(
+        &w, (struct pliant_event){.kind = PLIANT_EV_SAVEPOINT_REQUESTED, .savepoint.dir = "there"});
     world_node(&w, "n2", 2);
     w.cancels = false;
     world_savepoint(&w, true);
@@ -583,18 +583,19 @@ Test(executing, a_completed_checkpoint_clears_the_countdown) /* [S-EXE-8] */
 
 Test(executing, failures_before_all_tasks_run_do_not_count) /* [S-EXE-20] */
 {
-    struct world w = world_new((struct world_spec){
-        .options = {AT_ONCE, COOLDOWN, "0 s", STABLE, "0 s", DELAY, "1 h", CHECKPOINTS,
-                    MAX_FAILURES, "1"}});
+    struct world w =
+        world_new((struct world_spec){.options = {AT_ONCE, COOLDOWN, "0 s", STABLE, "0 s", DELAY,
+                                                  "1 h", CHECKPOINTS, MAX_FAILURES, "1"}});
 
     w.runs = false;
     world_node(&w, "n1", 2);
     world_start(&w);
     world_node(&w, "n2", 2);
     for (int i = 0; i < 10; i++) /* "not all required tasks are running" */
-        world_event(&w, (struct pliant_event){
-                            .kind = PLIANT_EV_CHECKPOINT_FAILED,
-                            .checkpoint = {.own_accord = true, .counts = false, .cause = "not all"}});
+        world_event(&w,
+                    (struct pliant_event){
+                        .kind = PLIANT_EV_CHECKPOINT_FAILED,
+                        .checkpoint = {.own_accord = true, .counts = false, .cause = "not all"}});
     expect_state(&w, PLIANT_EXECUTING);
     cr_expect_eq(w.s->state.executing.countdown, 1);
     world_free(&w);
@@ -702,8 +703,8 @@ Test(executing, a_lost_node_is_one_failure) /* [S-FAIL-5] */
 
 Test(executing, news_that_is_not_current_changes_nothing) /* [S-GEN-4, S-GEN-6] */
 {
-    static const struct pliant_task strange[] = {
-        {{1}, 0, 0}, {{1}, 0, 2}, {{1}, 4, 1}, {{2}, 0, 1}, {{0}, 0, 1}, {{1}, UINT32_MAX, 1}};
+    static const struct pliant_task strange[] = {{{1}, 0, 0}, {{1}, 0, 2}, {{1}, 4, 1},
+                                                 {{2}, 0, 1}, {{0}, 0, 1}, {{1}, UINT32_MAX, 1}};
     static const enum pliant_event_kind kinds[] = {
         PLIANT_EV_TASK_INITIALIZING, PLIANT_EV_TASK_RUNNING,  PLIANT_EV_TASK_END_OF_DATA,
         PLIANT_EV_TASK_FINISHED,     PLIANT_EV_TASK_CANCELED, PLIANT_EV_TASK_FAILED};
@@ -836,8 +837,8 @@ Test(executing, says_why_it_does_not_stop) /* [S-EXE-17, S-GEN-6] */
         if (rows[i / 2].pending)
             world_event(&w, (struct pliant_event){.kind = PLIANT_EV_SAVEPOINT_REQUESTED,
                                                   .savepoint.dir = "there"});
-        world_event(&w, (struct pliant_event){.kind = kinds[i % 2],
-                                              .savepoint.dir = rows[i / 2].dir});
+        world_event(&w,
+                    (struct pliant_event){.kind = kinds[i % 2], .savepoint.dir = rows[i / 2].dir});
         cr_expect_str_eq(world_emitted(&w), "refused", "row %zu", i);
         cr_expect_eq(w.actions[0].flag[0], rows[i / 2].reason, "row %zu: %s", i,
                      pliant_reason_name(w.actions[0].flag[0]));

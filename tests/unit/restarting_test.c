@@ -353,8 +353,8 @@ Test(restarting, tasks_told_to_stop_do_not_come_up)
 
 Test(restarting, gives_up_nodes_that_do_not_confirm) /* [S-FLG-4] */
 {
-    struct world w = world_new((struct world_spec){
-        .options = {FIXED, "task.cancellation.timeout", "30 s"}});
+    struct world w =
+        world_new((struct world_spec){.options = {FIXED, "task.cancellation.timeout", "30 s"}});
 
     world_node(&w, "n1", 2);
     world_node(&w, "n2", 2);
@@ -373,11 +373,11 @@ Test(restarting, gives_up_nodes_that_do_not_confirm) /* [S-FLG-4] */
 
 Test(restarting, preemptions_do_not_use_up_the_failure_budget) /* [S-DRN-8] */
 {
-    struct world w = world_running(
-        (struct world_spec){.options = {"restart-strategy.type", "fixed-delay",
-                                        "restart-strategy.fixed-delay.attempts", "1",
-                                        "restart-strategy.fixed-delay.delay", "0 s"}},
-        4);
+    struct world w =
+        world_running((struct world_spec){.options = {"restart-strategy.type", "fixed-delay",
+                                                      "restart-strategy.fixed-delay.attempts", "1",
+                                                      "restart-strategy.fixed-delay.delay", "0 s"}},
+                      4);
     char name[] = "n1";
 
     for (int i = 0; i < 5; i++) {

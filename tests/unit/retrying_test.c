@@ -57,12 +57,12 @@ Test(retrying, backs_off_longer_each_time_if_told_so) /* [S-RTY-1, S-OPT-1] */
 
 Test(retrying, keeps_the_run_before) /* [S-RTY-1, S-LOC-7] */
 {
-    struct world w = world_new((struct world_spec){
-        .parallelism = 2,
-        .options = {FIXED_RETRY, "restart-strategy.type", "fixed-delay",
-                    "restart-strategy.fixed-delay.delay", "0 s",
-                    "execution.state-recovery.from-local", "true",
-                    "execution.checkpointing.interval", "1 h"}});
+    struct world w = world_new(
+        (struct world_spec){.parallelism = 2,
+                            .options = {FIXED_RETRY, "restart-strategy.type", "fixed-delay",
+                                        "restart-strategy.fixed-delay.delay", "0 s",
+                                        "execution.state-recovery.from-local", "true",
+                                        "execution.checkpointing.interval", "1 h"}});
 
     world_start(&w);
     world_node(&w, "n1", 2);
@@ -112,8 +112,8 @@ Test(retrying, is_off_by_default) /* [S-RTY-3, S-CEG-3] */
     static const char *const types[] = {NULL, "none", "off", "disable"};
 
     for (size_t i = 0; i < 4; i++) {
-        struct world w = world_new((struct world_spec){
-            .options = {types[i] ? RETRY "type" : NULL, types[i]}});
+        struct world w =
+            world_new((struct world_spec){.options = {types[i] ? RETRY "type" : NULL, types[i]}});
 
         w.reserves = false;
         world_node(&w, "n1", 4);

@@ -36,15 +36,15 @@ static void expect_goes(struct world *w, int64_t at_ms, enum pliant_reason reaso
 
 Test(waiting, declares_on_entry_what_has_changed_only) /* [S-WFR-1] */
 {
-    struct world w = world_new((struct world_spec){
-        .options = {"restart-strategy.type", "fixed-delay", "restart-strategy.fixed-delay.attempts",
-                    "5"}});
+    struct world w =
+        world_new((struct world_spec){.options = {"restart-strategy.type", "fixed-delay",
+                                                  "restart-strategy.fixed-delay.attempts", "5"}});
 
     world_start(&w);
     cr_assert_eq(world_count(&w, PLIANT_ACT_DECLARE), 1);
     cr_expect_eq(world_action(&w, PLIANT_ACT_DECLARE, 0)->declare.desired, 4);
-    cr_expect_lt(world_action(&w, PLIANT_ACT_DECLARE, 0), world_action(&w, PLIANT_ACT_STATE_CHANGED, 0),
-                 "before the transition");
+    cr_expect_lt(world_action(&w, PLIANT_ACT_DECLARE, 0),
+                 world_action(&w, PLIANT_ACT_STATE_CHANGED, 0), "before the transition");
     world_node(&w, "n1", 4);
     world_fail_task(&w, 1, 0, true);
     cr_expect_eq(pliant_state(w.s), PLIANT_RESTARTING);
@@ -82,9 +82,8 @@ Test(waiting, any_slot_fits_any_group) /* [S-PAR-9] */
 
     w.reserves = false;
     world_start(&w);
-    world_event(&w, (struct pliant_event){
-                        .kind = PLIANT_EV_NODE_UP,
-                        .node_up = {"n1", 1, 3, "zone-a", "rack-1", &gpu, 1}});
+    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_NODE_UP,
+                                          .node_up = {"n1", 1, 3, "zone-a", "rack-1", &gpu, 1}});
     expect_waiting(&w);
     world_event(&w, (struct pliant_event){.kind = PLIANT_EV_NODE_UP,
                                           .node_up = {.name = "n2", .incarnation = 1, .slots = 1}});
@@ -259,7 +258,8 @@ Test(waiting, a_lowered_maximum_releases_the_job_at_once) /* [S-WFR-10, S-REQ-4]
     world_to(&w, 7000);
     w.reserves = false;
     world_bounds(&w, 1, 2);
-    cr_expect_str_eq(world_emitted(&w), "declare rescale_closed rescale_opened state_changed reserve",
+    cr_expect_str_eq(world_emitted(&w),
+                     "declare rescale_closed rescale_opened state_changed reserve",
                      "declared before the state learns of it");
     expect_goes(&w, 7000, PLIANT_REASON_DESIRED_RESOURCES);
     world_free(&w);
@@ -277,8 +277,8 @@ Test(waiting, the_first_of_two_due_timers_wins) /* [S-WFR-11, S-GEN-4] */
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct world w = world_new(
-            (struct world_spec){.options = {WAIT, rows[i].wait, STABLE, rows[i].stable}});
+        struct world w =
+            world_new((struct world_spec){.options = {WAIT, rows[i].wait, STABLE, rows[i].stable}});
 
         world_node(&w, "n1", 2);
         world_start(&w);
@@ -332,11 +332,10 @@ Test(waiting, leaves_no_timer_behind) /* [S-WFR-12] */
  * remembers 4. Restarted at t. */
 static struct world waiting_for_target(int64_t *t)
 {
-    struct world w = world_running(
-        (struct world_spec){.parallelism = 8,
-                            .options = {RESCALE_STABLE, "20 s", COOLDOWN, "0 s", EXECUTING_STABLE,
-                                        "0 s"}},
-        2);
+    struct world w = world_running((struct world_spec){.parallelism = 8,
+                                                       .options = {RESCALE_STABLE, "20 s", COOLDOWN,
+                                                                   "0 s", EXECUTING_STABLE, "0 s"}},
+                                   2);
 
     w.cancels = w.reserves = false;
     world_node(&w, "n2", 2);
@@ -381,11 +380,11 @@ Test(waiting, after_a_rescale_not_longer_than_its_stabilization) /* [S-WFR-14] *
 Test(waiting, one_of_two_targeted_slots_waits_for_the_other) /* [S-WFR-14] */
 {
     for (int comes = 0; comes < 2; comes++) {
-        struct world w = world_running(
-            (struct world_spec){.parallelism = 2,
-                                .options = {RESCALE_STABLE, "20 s", COOLDOWN, "0 s",
-                                            EXECUTING_STABLE, "0 s"}},
-            1);
+        struct world w =
+            world_running((struct world_spec){.parallelism = 2,
+                                              .options = {RESCALE_STABLE, "20 s", COOLDOWN, "0 s",
+                                                          EXECUTING_STABLE, "0 s"}},
+                          1);
         int64_t t = w.now_ms;
 
         w.cancels = w.reserves = false;
@@ -421,12 +420,11 @@ Test(waiting, the_target_is_of_every_vertex) /* [S-WFR-13] */
         {.id = "a", .parallelism = 1, .slot_sharing_group = "x"},
         {.id = "b", .parallelism = 4, .slot_sharing_group = "y"},
     };
-    struct world w = world_running(
-        (struct world_spec){.vertices = vertices,
-                            .n_vertices = 2,
-                            .options = {RESCALE_STABLE, "20 s", COOLDOWN, "0 s", EXECUTING_STABLE,
-                                        "0 s"}},
-        2);
+    struct world w = world_running((struct world_spec){.vertices = vertices,
+                                                       .n_vertices = 2,
+                                                       .options = {RESCALE_STABLE, "20 s", COOLDOWN,
+                                                                   "0 s", EXECUTING_STABLE, "0 s"}},
+                                   2);
     int64_t t = w.now_ms;
 
     w.cancels = w.reserves = false;
@@ -460,12 +458,12 @@ Test(waiting, the_rescale_s_stabilization_is_the_submission_s_by_default) /* [S-
 
 Test(waiting, after_a_failure_knows_no_target) /* [S-WFR-13, S-RST-3] */
 {
-    struct world w = world_running(
-        (struct world_spec){.parallelism = 8,
-                            .options = {RESCALE_STABLE, "20 s", "restart-strategy.type",
-                                        "fixed-delay", "restart-strategy.fixed-delay.delay",
-                                        "0 s"}},
-        4);
+    struct world w =
+        world_running((struct world_spec){.parallelism = 8,
+                                          .options = {RESCALE_STABLE, "20 s",
+                                                      "restart-strategy.type", "fixed-delay",
+                                                      "restart-strategy.fixed-delay.delay", "0 s"}},
+                      4);
     int64_t t = w.now_ms;
 
     w.reserves = false;
