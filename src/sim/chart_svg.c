@@ -26,8 +26,9 @@
 #define LANE 18
 #define LANES_MAX 4
 #define MARKS_MAX 200       /* checkpoints: more are no marks any more */
+#define JUMPS_MAX 200       /* restarts: the jumps of more are only a shade */
 #define SERIES_COLUMNS 4096 /* at least twice COLUMNS */
-#define GLIMPSE 4           /* height of a state that took no time */
+#define GLIMPSE 3           /* height of a state that took hardly any time */
 
 struct drawing {
     const struct chart_svg_options *o;
@@ -111,10 +112,10 @@ static void head(const struct drawing *d, FILE *out)
 
 /* ---- legend ------------------------------------------------------------------------------- */
 
-/* Created takes no time where the job is started at once: nothing to see then. */
+/* The strip shows time: what took none is not there, and restarts have their own lane. */
 static bool shown(const struct totals *t, int state)
 {
-    return t->state_ms[state] > 0 || (t->state_visits[state] > 0 && state != PLIANT_CREATED);
+    return t->state_ms[state] > 0;
 }
 
 /* A label and the room that it takes, about: fonts differ. */
@@ -149,13 +150,13 @@ static void legend(const struct drawing *d, FILE *out)
 
 /* ---- plot --------------------------------------------------------------------------------- */
 
-/* The state that took most of a column; of equals, and where time is nothing, the last. */
+/* The state that took most of a column. */
 static enum pliant_state main_state(const struct series_column *c)
 {
     int best = PLIANT_CREATED;
 
     for (int i = 0; i < PLIANT_STATES; i++)
-        if ((c->state_seen >> i & 1) && c->state_ms[i] >= c->state_ms[best])
+        if (c->state_ms[i] > c->state_ms[best])
             best = i;
     return (enum pliant_state)best;
 }
@@ -257,10 +258,9 @@ static void y_axis(const struct drawing *d, FILE *out)
             (TOP + d->bottom) / 2);
 }
 
-static void line(const struct drawing *d, FILE *out, enum part part, const char *width)
+static void line(const struct drawing *d, FILE *out, enum part part, const char *style)
 {
-    fprintf(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\" d=\"", COLOUR_PARALLELISM,
-            width);
+    fprintf(out, "<path fill=\"none\" stroke=\"%s\" %s d=\"", COLOUR_PARALLELISM, style);
     steps(d, out, false, part);
     fputs("\"/>\n", out);
 }
@@ -273,8 +273,10 @@ static void plot(const struct drawing *d, FILE *out)
     steps(d, out, true, PART_BOTH);
     fprintf(out, "V%d\"/>\n", d->bottom);
     y_axis(d, out);
-    line(d, out, PART_JUMPS, ".6");
-    line(d, out, PART_LEVELS, "2.5");
+    line(d, out, PART_JUMPS,
+         d->totals->restarts > JUMPS_MAX ? "stroke-width=\".6\" stroke-opacity=\".4\""
+                                         : "stroke-width=\".8\"");
+    line(d, out, PART_LEVELS, "stroke-width=\"2.5\"");
 }
 
 /* ---- lanes of marks ----------------------------------------------------------------------- */
@@ -339,12 +341,11 @@ static void draw_lane(const struct drawing *d, FILE *out, const struct lane *lan
 /* Height of a state in a column of the strip, from 0 to STRIP. */
 static int height_of(const struct series_column *c, int state)
 {
-    double ms = series_column_ms(c);
     int height;
 
-    if ((c->state_seen >> state & 1) == 0)
+    if (c->state_ms[state] == 0)
         return 0;
-    height = ms > 0 ? (int)((double)c->state_ms[state] / ms * STRIP + 0.5) : STRIP;
+    height = (int)((double)c->state_ms[state] / series_column_ms(c) * STRIP + 0.5);
     return height > GLIMPSE ? height : GLIMPSE;
 }
 

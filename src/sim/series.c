@@ -37,7 +37,6 @@ static void merge(struct series_column *into, const struct series_column *next)
     merge_value(&into->parallelism, &next->parallelism);
     for (int i = 0; i < PLIANT_STATES; i++)
         into->state_ms[i] += next->state_ms[i];
-    into->state_seen |= next->state_seen;
     into->lost += next->lost;
     into->drained += next->drained;
     into->checkpoints += next->checkpoints;
@@ -75,7 +74,6 @@ static struct series_column *touch(struct series *s, int64_t at_ms, int64_t ms)
     touch_value(&c->offered, c->seen, s->offered, ms);
     touch_value(&c->parallelism, c->seen, s->parallelism, ms);
     c->state_ms[s->state] += ms;
-    c->state_seen |= 1u << s->state;
     c->seen = true;
     return c;
 }

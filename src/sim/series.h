@@ -24,7 +24,6 @@ struct series_column {
     struct series_value offered;     /* slots */
     struct series_value parallelism; /* of the widest vertex, 0: not at work */
     int64_t state_ms[PLIANT_STATES];
-    uint32_t state_seen; /* bit i: enum pliant_state i, however short */
     uint32_t lost, drained, checkpoints, restarts;
 };
 

@@ -48,6 +48,39 @@ static void close_drawn(struct drawn *d)
     pliant_job_destroy(&d->job);
 }
 
+/* Past an attribute that begins at `at`: a name, '=', a value in quotes; NULL: it is none. */
+static const char *attribute(const char *at)
+{
+    at += strcspn(at, "=\"<> ");
+    if (strncmp(at, "=\"", 2) != 0)
+        return NULL;
+    at += 2;
+    at += strcspn(at, "\"<");
+    return *at == '"' ? at + 1 : NULL;
+}
+
+/* Are all tags closed, and all attributes quoted? */
+static bool well_formed(const char *text)
+{
+    int depth = 0;
+
+    for (const char *at = strchr(text, '<'); at; at = strchr(at, '<')) {
+        bool closes = at[1] == '/';
+
+        at += 1 + closes;
+        at += strcspn(at, " />");
+        while (at && *at == ' ')
+            at = attribute(at + 1);
+        if (!at || depth < 0)
+            return false;
+        depth += closes ? -1 : *at == '/' ? 0 : 1;
+        at += *at == '/';
+        if (*at != '>')
+            return false;
+    }
+    return depth == 0;
+}
+
 /* The chart as text; the caller frees it. */
 static char *draw(const struct drawn *d, const char *trace)
 {
@@ -58,6 +91,7 @@ static char *draw(const struct drawn *d, const char *trace)
     o.out = open_memstream(&text, &size);
     cr_assert(eq(int, chart_svg_draw(&o, &d->totals, &d->series), 0));
     fclose(o.out);
+    cr_expect(well_formed(text), "%s", text);
     return text;
 }
 
