@@ -74,10 +74,10 @@ static const struct word failover_words[] = {{"region", 1}, {"full", 2}, {0}};
 
 /* Types: bounds and their words, in one place each. */
 #define TYPE(kind, words) .option.type = PLIANT_OPTION_##kind, .option.accepted = words
-#define ANY_DURATION                                                                               \
+#define ANY_SPAN                                                                                   \
     TYPE(DURATION, "a duration; negative: no limit"), .min = -INT64_MAX, .max = INT64_MAX
-#define DURATION TYPE(DURATION, "a duration >= 0"), .min = 0, .max = INT64_MAX
-#define SOME_DURATION TYPE(DURATION, "a duration >= 1 ms"), .min = 1, .max = INT64_MAX
+#define SPAN TYPE(DURATION, "a duration >= 0"), .min = 0, .max = INT64_MAX
+#define SOME_SPAN TYPE(DURATION, "a duration >= 1 ms"), .min = 1, .max = INT64_MAX
 #define COUNT_FROM(n)                                                                              \
     TYPE(INT, "an integer from " #n " to 2147483647"), .min = (n), .max = INT32_MAX
 #define ANY_COUNT                                                                                  \
@@ -99,21 +99,21 @@ static const struct word failover_words[] = {{"region", 1}, {"full", 2}, {0}};
 #define RESTART_PARAMETERS(prefix, field) \
     {KEY(prefix "restart-strategy.fixed-delay.attempts"), FIELD(field.fixed.attempts), \
      COUNT_FROM(0), DEFAULT("1"), HELP("restarts before the job fails")}, \
-    {KEY(prefix "restart-strategy.fixed-delay.delay"), FIELD(field.fixed.delay_ms), DURATION, \
+    {KEY(prefix "restart-strategy.fixed-delay.delay"), FIELD(field.fixed.delay_ms), SPAN, \
      DEFAULT("1 s"), HELP("from a failure to the restart")}, \
     {KEY(prefix "restart-strategy.failure-rate.max-failures-per-interval"), \
      FIELD(field.rate.max_failures), COUNT_FROM(1), DEFAULT("1"), \
      HELP("one more within the interval fails the job")}, \
     {KEY(prefix "restart-strategy.failure-rate.failure-rate-interval"), \
-     FIELD(field.rate.interval_ms), SOME_DURATION, DEFAULT("1 min"), \
+     FIELD(field.rate.interval_ms), SOME_SPAN, DEFAULT("1 min"), \
      HELP("the span in which failures are counted")}, \
-    {KEY(prefix "restart-strategy.failure-rate.delay"), FIELD(field.rate.delay_ms), DURATION, \
+    {KEY(prefix "restart-strategy.failure-rate.delay"), FIELD(field.rate.delay_ms), SPAN, \
      DEFAULT("1 s"), HELP("from a failure to the restart")}, \
     {KEY(prefix "restart-strategy.exponential-delay.initial-backoff"), \
-     FIELD(field.exponential.initial_ms), SOME_DURATION, DEFAULT("1 s"), \
+     FIELD(field.exponential.initial_ms), SOME_SPAN, DEFAULT("1 s"), \
      HELP("the first back-off; at most max-backoff")}, \
     {KEY(prefix "restart-strategy.exponential-delay.max-backoff"), \
-     FIELD(field.exponential.max_ms), SOME_DURATION, DEFAULT("1 min"), \
+     FIELD(field.exponential.max_ms), SOME_SPAN, DEFAULT("1 min"), \
      HELP("the longest back-off")}, \
     {KEY(prefix "restart-strategy.exponential-delay.backoff-multiplier"), \
      FIELD(field.exponential.multiplier), MULTIPLIER, DEFAULT("1.5"), \
@@ -122,7 +122,7 @@ static const struct word failover_words[] = {{"region", 1}, {"full", 2}, {0}};
      FIELD(field.exponential.jitter), FRACTION, DEFAULT("0.1"), \
      HELP("the part of a back-off that is left to chance, up and down")}, \
     {KEY(prefix "restart-strategy.exponential-delay.reset-backoff-threshold"), \
-     FIELD(field.exponential.reset_ms), SOME_DURATION, DEFAULT("1 h"), \
+     FIELD(field.exponential.reset_ms), SOME_SPAN, DEFAULT("1 h"), \
      HELP("so long without a failure starts from initial-backoff again")}, \
     {KEY(prefix "restart-strategy.exponential-delay.attempts-before-reset-backoff"), \
      FIELD(field.exponential.attempts), COUNT_FROM(1), DEFAULT("2147483647"), \
@@ -141,27 +141,27 @@ static const struct row rows[] = {
 
     /* waiting for resources */
     {KEY(ADAPTIVE "submission.resource-wait-timeout"), OLD(ADAPTIVE "resource-wait-timeout"),
-     FIELD(resource_wait_ms), ANY_DURATION, DEFAULT("5 min"), REACTIVE("-1 ms"),
+     FIELD(resource_wait_ms), ANY_SPAN, DEFAULT("5 min"), REACTIVE("-1 ms"),
      HELP("then the job starts with what is there, or fails; negative: it waits for ever")},
     {KEY(ADAPTIVE "submission.resource-stabilization-timeout"),
-     OLD(ADAPTIVE "resource-stabilization-timeout"), FIELD(submission_stabilization_ms), DURATION,
+     OLD(ADAPTIVE "resource-stabilization-timeout"), FIELD(submission_stabilization_ms), SPAN,
      DEFAULT("10 s"), REACTIVE("0 s"),
      HELP("how long enough slots wait for all that are wanted")},
     {KEY(ADAPTIVE "rescale.resource-stabilization-timeout"), FIELD(rescale_stabilization_ms),
-     DURATION, DEFAULT(""),
+     SPAN, DEFAULT(""),
      HELP("the same after the restart of a rescale; unset: as for a submission")},
 
     /* executing */
     {KEY(ADAPTIVE "executing.cooldown-after-rescaling"), OLD(ADAPTIVE "scaling-interval.min"),
-     FIELD(cooldown_ms), DURATION, DEFAULT("30 s"),
+     FIELD(cooldown_ms), SPAN, DEFAULT("30 s"),
      HELP("no rescale before, counted from each start of the tasks")},
     {KEY(ADAPTIVE "executing.resource-stabilization-timeout"), FIELD(executing_stabilization_ms),
-     DURATION, DEFAULT("1 min"),
+     SPAN, DEFAULT("1 min"),
      HELP("how long a rescale to less than all wanted slots waits for more")},
     {KEY(ADAPTIVE "rescale-trigger.max-checkpoint-failures"), FIELD(max_checkpoint_failures),
      COUNT_FROM(1), DEFAULT("2"),
      HELP("failed checkpoints in a row after which a rescale waits for none")},
-    {KEY(ADAPTIVE "rescale-trigger.max-delay"), FIELD(max_trigger_delay_ms), DURATION,
+    {KEY(ADAPTIVE "rescale-trigger.max-delay"), FIELD(max_trigger_delay_ms), SPAN,
      DEFAULT(""),
      HELP("how long a rescale waits for a checkpoint; unset: 0 s without checkpointing, else "
           "(max-checkpoint-failures + 1) x interval")},
@@ -172,7 +172,7 @@ static const struct row rows[] = {
      HELP("what makes a rescale worth its restart: any change of parallelism")},
     {KEY(ADAPTIVE "min-parallelism-increase"), HOST, COUNT_FROM(1), DEFAULT("1"), NO_EFFECT,
      HELP("dead in Flink since 2.0")},
-    {KEY(ADAPTIVE "scaling-interval.max"), HOST, DURATION, DEFAULT(""), NO_EFFECT,
+    {KEY(ADAPTIVE "scaling-interval.max"), HOST, SPAN, DEFAULT(""), NO_EFFECT,
      HELP("dead in Flink since 2.0")},
 
     /* placement */
@@ -189,11 +189,11 @@ static const struct row rows[] = {
           "the whole job")},
 
     /* checkpoints */
-    {KEY("execution.checkpointing.interval"), FIELD(checkpoint_interval_ms), SOME_DURATION,
+    {KEY("execution.checkpointing.interval"), FIELD(checkpoint_interval_ms), SOME_SPAN,
      DEFAULT(""), HELP("from one periodic checkpoint to the next; set: checkpointing is on")},
-    {KEY("execution.checkpointing.min-pause"), FIELD(checkpoint_min_pause_ms), DURATION,
+    {KEY("execution.checkpointing.min-pause"), FIELD(checkpoint_min_pause_ms), SPAN,
      DEFAULT("0 s"), HELP("from the end of a checkpoint to the next, at least")},
-    {KEY("execution.checkpointing.timeout"), FIELD(checkpoint_timeout_ms), SOME_DURATION,
+    {KEY("execution.checkpointing.timeout"), FIELD(checkpoint_timeout_ms), SOME_SPAN,
      DEFAULT("10 min"), HELP("a checkpoint that takes longer has failed")},
     {KEY("execution.checkpointing.tolerable-failed-checkpoints"),
      FIELD(tolerable_failed_checkpoints), COUNT_FROM(-1), DEFAULT("-1"),
@@ -223,25 +223,25 @@ static const struct row rows[] = {
      FIELD(creation_retry.kind), RESTART_KIND, DEFAULT("none"),
      HELP("the same for execution graphs that could not be created")},
     RESTART_PARAMETERS(RETRY, creation_retry),
-    {KEY("task.cancellation.timeout"), FIELD(cancellation_timeout_ms), DURATION, DEFAULT("3 min"),
+    {KEY("task.cancellation.timeout"), FIELD(cancellation_timeout_ms), SPAN, DEFAULT("3 min"),
      HELP("a node whose tasks confirm no cancel for so long is given up; 0: never")},
 
     /* drains */
-    {KEY("pliant.drain.lead"), FIELD(drain_lead_ms), DURATION, DEFAULT("5 s"),
+    {KEY("pliant.drain.lead"), FIELD(drain_lead_ms), SPAN, DEFAULT("5 s"),
      HELP("a job leaves a draining node at least so long before its end")},
     {KEY("pliant.drain.max-restarts"), FIELD(drain_max_restarts), COUNT_FROM(-1), DEFAULT("-1"),
      HELP("restarts because of drains before the job fails; -1: no limit")},
 
     /* slots, nodes, histories */
-    {KEY("slot.idle.timeout"), FIELD(slot_idle_timeout_ms), SOME_DURATION, DEFAULT("50 s"),
+    {KEY("slot.idle.timeout"), FIELD(slot_idle_timeout_ms), SOME_SPAN, DEFAULT("50 s"),
      HELP("slots that are idle for longer are given back")},
-    {KEY("slot.request.timeout"), HOST, DURATION, DEFAULT("5 min"), NO_EFFECT,
+    {KEY("slot.request.timeout"), HOST, SPAN, DEFAULT("5 min"), NO_EFFECT,
      HELP("slots are declared, not requested")},
-    {KEY("slot.request.max-interval"), HOST, DURATION, DEFAULT("20 ms"), NO_EFFECT,
+    {KEY("slot.request.max-interval"), HOST, SPAN, DEFAULT("20 ms"), NO_EFFECT,
      HELP("slots are declared, not requested")},
-    {KEY("heartbeat.interval"), HOST, SOME_DURATION, DEFAULT("5 s"),
+    {KEY("heartbeat.interval"), HOST, SOME_SPAN, DEFAULT("5 s"),
      HELP("service: from one sign of life of a node to the next")},
-    {KEY("heartbeat.timeout"), HOST, SOME_DURATION, DEFAULT("15 s"),
+    {KEY("heartbeat.timeout"), HOST, SOME_SPAN, DEFAULT("15 s"),
      HELP("service: a node that is silent for so long is lost")},
     {KEY("web.adaptive-scheduler.rescale-history.size"), FIELD(rescale_history_size), ANY_COUNT,
      DEFAULT("16"), HELP("rescales that are remembered; 0 or less: none")},
@@ -249,13 +249,13 @@ static const struct row rows[] = {
      DEFAULT("16"), HELP("failures that are remembered")},
 
     /* the simulated cluster */
-    {KEY("pliant.sim.deploy-latency"), HOST, DURATION, DEFAULT("0 s"),
+    {KEY("pliant.sim.deploy-latency"), HOST, SPAN, DEFAULT("0 s"),
      HELP("simulator: from the deployment of a task to its start")},
-    {KEY("pliant.sim.cancel-latency"), HOST, DURATION, DEFAULT("0 s"),
+    {KEY("pliant.sim.cancel-latency"), HOST, SPAN, DEFAULT("0 s"),
      HELP("simulator: from the cancel of a task to its end")},
-    {KEY("pliant.sim.restore-latency"), HOST, DURATION, DEFAULT("0 s"),
+    {KEY("pliant.sim.restore-latency"), HOST, SPAN, DEFAULT("0 s"),
      HELP("simulator: what a task needs to read its state, where there is some")},
-    {KEY("pliant.sim.checkpoint-duration"), HOST, DURATION, DEFAULT("0 s"),
+    {KEY("pliant.sim.checkpoint-duration"), HOST, SPAN, DEFAULT("0 s"),
      HELP("simulator: from the trigger of a checkpoint to its completion")},
 };
 /* clang-format on */

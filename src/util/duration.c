@@ -141,8 +141,7 @@ static int parse_iso(const char *text, size_t n, int64_t *ret_ms)
     while (text < end) {
         if (!in_time && ascii_lower(*text) == 't') {
             in_time = true;
-            text++;
-            r = -EINVAL; /* a T alone says nothing */
+            text++; /* a number must follow */
         }
         r = read_number(&text, &negative, &value);
         if (r < 0)
