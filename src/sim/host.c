@@ -352,7 +352,7 @@ static int deploy(struct host *h, int64_t now_ms, const struct pliant_action *ac
     struct cluster_node *node = node_named(h, pliant_slot_node(h->sched, act->deploy.slot));
     struct attempt *a = attempt_room(h, task);
     int64_t started_ms = deploy_ms(h, task->vertex), running_ms = started_ms;
-    int r;
+    int r = 0;
 
     if (!a)
         return -ENOMEM;
@@ -365,8 +365,9 @@ static int deploy(struct host *h, int64_t now_ms, const struct pliant_action *ac
                           .incarnation = node->incarnation};
     if (act->deploy.restore)
         running_ms = instant_after(started_ms, h->latency.restore_ms);
-    r = answer_after(h, now_ms, started_ms,
-                     (struct answer){.kind = ANSWER_INITIALIZING, .task = *task});
+    if (running_ms > started_ms) /* else it has nothing to initialize */
+        r = answer_after(h, now_ms, started_ms,
+                         (struct answer){.kind = ANSWER_INITIALIZING, .task = *task});
     return r ? r
              : answer_after(h, now_ms, running_ms,
                             (struct answer){.kind = ANSWER_RUNNING, .task = *task});

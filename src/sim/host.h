@@ -18,8 +18,8 @@
 
 /* What things cost in the simulated cluster. */
 struct sim_latency {
-    int64_t deploy_ms;     /* from DEPLOY to TASK_INITIALIZING */
-    int64_t restore_ms;    /* from there to TASK_RUNNING, where a checkpoint is restored */
+    int64_t deploy_ms;     /* from DEPLOY to the task's start */
+    int64_t restore_ms;    /* from there to TASK_RUNNING, where a checkpoint is read */
     int64_t cancel_ms;     /* from CANCEL to TASK_CANCELED */
     int64_t checkpoint_ms; /* from a checkpoint's or savepoint's trigger to its completion */
 };

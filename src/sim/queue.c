@@ -1,4 +1,4 @@
-/* queue.c - a binary heap of answers */
+/* queue.c - see queue.h */
 #include "sim/queue.h"
 
 #include <assert.h>
@@ -14,15 +14,12 @@ void queue_init(struct queue *q, const struct pliant_alloc *alloc)
 void queue_free(struct queue *q)
 {
     vec_free(q->alloc, &q->heap);
+    vec_free(q->alloc, &q->prompt);
 }
 
 static bool before(const struct answer *a, const struct answer *b)
 {
-    if (a->due_ms != b->due_ms)
-        return a->due_ms < b->due_ms;
-    if (a->prompt != b->prompt)
-        return a->prompt;
-    return a->serial < b->serial;
+    return a->due_ms != b->due_ms ? a->due_ms < b->due_ms : a->serial < b->serial;
 }
 
 /* Put *a into the hole at i or above it. */
@@ -48,12 +45,26 @@ static void sift_down(struct answer *v, size_t n, size_t i, struct answer a)
     v[i] = a;
 }
 
+static int add_prompt(struct queue *q, const struct answer *a)
+{
+    struct answer *last;
+
+    if (q->prompt_first == q->prompt.n)
+        q->prompt_first = q->prompt.n = 0;
+    last = vec_push(q->alloc, &q->prompt);
+    if (!last)
+        return -ENOMEM;
+    *last = *a;
+    return 0;
+}
+
 int queue_add(struct queue *q, int64_t now_ms, const struct answer *a)
 {
     struct answer added = *a;
 
     assert(a->due_ms >= now_ms);
-    added.prompt = a->due_ms == now_ms;
+    if (a->due_ms == now_ms)
+        return add_prompt(q, a);
     added.serial = ++q->serial;
     if (!vec_push(q->alloc, &q->heap))
         return -ENOMEM;
@@ -63,6 +74,8 @@ int queue_add(struct queue *q, int64_t now_ms, const struct answer *a)
 
 const struct answer *queue_top(const struct queue *q)
 {
+    if (queue_prompt(q))
+        return &q->prompt.v[q->prompt_first];
     return q->heap.n > 0 ? &q->heap.v[0] : NULL;
 }
 
@@ -70,6 +83,8 @@ struct answer queue_take(struct queue *q)
 {
     struct answer top;
 
+    if (queue_prompt(q))
+        return q->prompt.v[q->prompt_first++];
     assert(q->heap.n > 0);
     top = q->heap.v[0];
     q->heap.n--;

@@ -1,8 +1,8 @@
 /* queue.h - what the simulated cluster will answer, and when
  *
- * A binary heap by (due, prompt first, serial). An answer that is asked for and due at one
- * instant is prompt: it comes before everything else of that instant, the trace's events too, so
- * that a latency of 0 is no visible wait.
+ * A binary heap by (due, serial), and before it a line of prompt answers: those that are asked
+ * for and due at one instant come before everything else of that instant, the trace's events too,
+ * so that a latency of 0 is no visible wait.
  *
  * Answers of tasks and nodes that are over stay until they are due or queue_prune() takes them
  * out; queue_wants_prune() says when that pays, so that a queue holds at most about twice what
@@ -35,7 +35,6 @@ enum answer_kind {
 struct answer {
     int64_t due_ms;
     uint64_t serial;
-    bool prompt;
     enum answer_kind kind;
     union {
         uint32_t plan;
@@ -49,6 +48,8 @@ struct answer {
 struct queue {
     const struct pliant_alloc *alloc;
     struct answers VEC(struct answer) heap;
+    struct answers prompt; /* from prompt_first on, in order */
+    size_t prompt_first;
     uint64_t serial;
     size_t prune_at;
 };
@@ -61,6 +62,12 @@ int queue_add(struct queue *q, int64_t now_ms, const struct answer *a);
 
 const struct answer *queue_top(const struct queue *q); /* NULL: empty */
 struct answer queue_take(struct queue *q);             /* the top; not empty */
+
+/* Is the top a prompt one? */
+static inline bool queue_prompt(const struct queue *q)
+{
+    return q->prompt_first < q->prompt.n;
+}
 
 static inline bool queue_wants_prune(const struct queue *q)
 {

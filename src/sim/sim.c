@@ -277,7 +277,7 @@ static int advance(struct sim *s)
         s->started = true;
         return step(s, &(struct pliant_event){.kind = PLIANT_EV_START}, 0);
     }
-    if (answered && top->prompt)
+    if (queue_prompt(&s->host.queue))
         return deliver_answer(s);
     if (s->has_next && s->next.t_ms == s->now_ms)
         return deliver_trace_event(s);
