@@ -270,6 +270,8 @@ static void slot_codec(struct codec *c, struct pool_slot *slot)
     CODEC(c, slot->subtask);
     codec_bool(c, &slot->held);
     codec_bool(c, &slot->leaving);
+    CODEC(c, slot->idle_before);
+    CODEC(c, slot->idle_after);
     CODEC(c, slot->born);
     CODEC(c, slot->idle_since_ms);
 }
@@ -289,6 +291,8 @@ static void slots_codec(struct codec *c, struct pool *p)
     for (size_t row = 0; codec_fine(c) && row < n; row++)
         slot_codec(c, &p->slots.v[row]);
     CODEC(c, p->unused_slot);
+    CODEC(c, p->idle_first);
+    CODEC(c, p->idle_last);
 }
 
 /* A list of rows that stays within the table and ends. */
@@ -300,6 +304,25 @@ static bool list_fine(const struct pool *p, uint32_t first, uint32_t owner, size
         if (row >= p->slots.n || p->slots.v[row].node != owner || ++n > expected)
             return false;
     return n == expected;
+}
+
+/* The list of free slots holds each of them once, in both directions, oldest first. */
+static bool idle_fine(const struct pool *p)
+{
+    uint32_t before = POOL_NONE;
+    size_t n = 0, free = 0;
+
+    for (size_t row = 0; row < p->slots.n; row++)
+        free += pool_slot_free(&p->slots.v[row]);
+    for (uint32_t row = p->idle_first; row != POOL_NONE; row = p->slots.v[row].idle_after) {
+        if (row >= p->slots.n || ++n > free || !pool_slot_free(&p->slots.v[row]) ||
+            p->slots.v[row].idle_before != before ||
+            (before != POOL_NONE &&
+             p->slots.v[before].idle_since_ms > p->slots.v[row].idle_since_ms))
+            return false;
+        before = row;
+    }
+    return n == free && p->idle_last == before;
 }
 
 static void pool_expect(struct codec *c, const struct pool *p)
@@ -321,6 +344,7 @@ static void pool_expect(struct codec *c, const struct pool *p)
                                                    p->slots.v[node->last_slot].next == POOL_NONE &&
                                                    p->slots.v[node->last_slot].node == node->row)));
     }
+    codec_expect(c, idle_fine(p));
     codec_expect(c, rows + unused == p->slots.n);
     codec_expect(c, !codec_fine(c) || p->unused_nodes.n + p->n_nodes == p->nodes.n);
 }
@@ -507,13 +531,16 @@ static void failures_codec(struct codec *c, struct failures *f)
     failure_entry_codec(c, &f->present);
     CODEC(c, n);
     codec_expect(c, n <= f->size);
-    if (c->reading && codec_fine(c) && n > 0 && failures_reserve(f) < 0)
-        codec_no_memory(c);
     for (uint32_t i = 0; codec_fine(c) && i < n; i++) {
-        if (c->reading)
-            f->n++;
-        failure_entry_codec(c, &f->ring[(f->first + i) % f->size]);
-        failures_show(f, i);
+        struct failure_entry *entry =
+            c->reading ? failures_append(f) : f->ring[(f->first + i) % f->size];
+
+        if (!entry) {
+            codec_no_memory(c);
+            return;
+        }
+        failure_entry_codec(c, entry);
+        failures_show(entry);
     }
 }
 

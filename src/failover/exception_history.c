@@ -22,11 +22,28 @@ static void entry_clear(const struct pliant_alloc *a, struct failure_entry *entr
     entry->n_more = 0;
 }
 
+static void entry_free(const struct pliant_alloc *a, struct failure_entry *entry)
+{
+    entry_clear(a, entry);
+    mem_free(a, entry);
+}
+
+void failures_bury(struct failures *f)
+{
+    while (f->dead) {
+        struct failure_entry *entry = f->dead;
+
+        f->dead = entry->next_dead;
+        entry_free(f->alloc, entry);
+    }
+}
+
 void failures_free(struct failures *f)
 {
+    failures_bury(f);
     entry_clear(f->alloc, &f->present);
     for (uint32_t i = 0; i < f->n; i++)
-        entry_clear(f->alloc, &f->ring[(f->first + i) % f->size]);
+        entry_free(f->alloc, f->ring[(f->first + i) % f->size]);
     mem_free(f->alloc, f->ring);
     f->ring = NULL;
     f->n = 0;
@@ -51,23 +68,43 @@ int failures_add(struct failures *f, const struct pliant_failure_item *item)
     return 0;
 }
 
-int failures_reserve(struct failures *f)
+void failures_show(struct failure_entry *entry)
 {
-    if (!f->ring)
-        f->ring = mem_zero(f->alloc, f->size, sizeof *f->ring);
-    return f->ring ? 0 : -ENOMEM;
-}
-
-void failures_show(struct failures *f, uint32_t i)
-{
-    struct failure_entry *entry = &f->ring[(f->first + i) % f->size];
-
     entry->view = (struct pliant_failure){
         .items = entry->items.v, .n = (uint32_t)entry->items.n, .n_more = entry->n_more};
 }
 
+static void evict_oldest(struct failures *f)
+{
+    struct failure_entry *entry = f->ring[f->first];
+
+    entry->next_dead = f->dead;
+    f->dead = entry;
+    f->first = (f->first + 1) % f->size;
+    f->n--;
+}
+
+struct failure_entry *failures_append(struct failures *f)
+{
+    struct failure_entry *entry;
+
+    if (!f->ring)
+        f->ring = mem_zero(f->alloc, f->size, sizeof *f->ring);
+    if (!f->ring)
+        return NULL;
+    entry = mem_zero(f->alloc, 1, sizeof *entry);
+    if (!entry)
+        return NULL;
+    if (f->n == f->size)
+        evict_oldest(f);
+    f->ring[(f->first + f->n++) % f->size] = entry;
+    return entry;
+}
+
 int failures_archive(struct failures *f, const struct pliant_failure **ret)
 {
+    struct failure_entry *entry;
+
     *ret = NULL;
     if (failures_empty(f))
         return 0;
@@ -75,21 +112,17 @@ int failures_archive(struct failures *f, const struct pliant_failure **ret)
         entry_clear(f->alloc, &f->present);
         return 0;
     }
-    if (failures_reserve(f) < 0)
+    entry = failures_append(f);
+    if (!entry)
         return -ENOMEM;
-    if (f->n == f->size) {
-        entry_clear(f->alloc, &f->ring[f->first]);
-        f->first = (f->first + 1) % f->size;
-        f->n--;
-    }
-    f->ring[(f->first + f->n++) % f->size] = f->present;
-    failures_show(f, f->n - 1);
+    *entry = f->present;
+    failures_show(entry);
     f->present = (struct failure_entry){0};
-    *ret = failures_at(f, 0);
+    *ret = &entry->view;
     return 0;
 }
 
 const struct pliant_failure *failures_at(const struct failures *f, size_t i)
 {
-    return i < f->n ? &f->ring[(f->first + f->n - 1 - i) % f->size].view : NULL;
+    return i < f->n ? &f->ring[(f->first + f->n - 1 - i) % f->size]->view : NULL;
 }

@@ -20,17 +20,21 @@ struct failure_entry {
     struct VEC(struct pliant_failure_item) items;
     uint64_t n_more;
     struct pliant_failure view; /* of the above, for the outside */
+    struct failure_entry *next_dead;
 };
 
 struct failures {
     const struct pliant_alloc *alloc;
     struct failure_entry present;
-    struct failure_entry *ring; /* [size], made when first needed */
-    uint32_t size, n, first;    /* entries; first = the oldest */
+    struct failure_entry **ring; /* [size], made when first needed */
+    uint32_t size, n, first;     /* entries; first = the oldest */
+    struct failure_entry *dead;  /* evicted, but an action of this step may show them */
 };
 
 void failures_init(struct failures *f, const struct pliant_alloc *a, uint32_t size);
 void failures_free(struct failures *f);
+/* The step is over: free what was evicted in it. */
+void failures_bury(struct failures *f);
 
 /* Copies the texts of *item; NULL is "". */
 int failures_add(struct failures *f, const struct pliant_failure_item *item);
@@ -44,9 +48,10 @@ static inline bool failures_empty(const struct failures *f)
  * kept. Valid until the next call. */
 int failures_archive(struct failures *f, const struct pliant_failure **ret);
 
-/* Room for all entries; and entry i from the oldest shows what it holds (for whoever fills it). */
-int failures_reserve(struct failures *f);
-void failures_show(struct failures *f, uint32_t i);
+/* One more entry, empty, for whoever fills it and then calls failures_show(); NULL: no memory. The
+ * oldest goes when there are too many. */
+struct failure_entry *failures_append(struct failures *f);
+void failures_show(struct failure_entry *entry);
 
 /* Entry i, newest first, or NULL. */
 const struct pliant_failure *failures_at(const struct failures *f, size_t i);

@@ -11,7 +11,8 @@
 
 void pool_init(struct pool *p, const struct pliant_alloc *a)
 {
-    *p = (struct pool){.alloc = a, .unused_slot = POOL_NONE};
+    *p = (struct pool){
+        .alloc = a, .unused_slot = POOL_NONE, .idle_first = POOL_NONE, .idle_last = POOL_NONE};
 }
 
 static void node_free(struct pool *p, struct pool_node *node)
@@ -62,6 +63,43 @@ struct pool_node *pool_find(const struct pool *p, const char *name)
 struct pool_node *pool_node(const struct pool *p, uint32_t row)
 {
     return row < p->nodes.n ? p->nodes.v[row] : NULL;
+}
+
+/* ---- free slots, in the order in which they became so -------------------------------------- */
+
+/* Free from now on, unless its node leaves. */
+static void idle_begin(struct pool *p, uint32_t row, int64_t now_ms)
+{
+    struct pool_slot *slot = &p->slots.v[row];
+
+    slot->idle_since_ms = now_ms;
+    if (!pool_slot_free(slot))
+        return;
+    slot->idle_before = p->idle_last;
+    slot->idle_after = POOL_NONE;
+    if (p->idle_last == POOL_NONE)
+        p->idle_first = row;
+    else
+        p->slots.v[p->idle_last].idle_after = row;
+    p->idle_last = row;
+}
+
+/* Call it while the slot still counts as free. */
+static void idle_end(struct pool *p, uint32_t row)
+{
+    struct pool_slot *slot = &p->slots.v[row];
+
+    if (!pool_slot_free(slot))
+        return;
+    if (slot->idle_before == POOL_NONE)
+        p->idle_first = slot->idle_after;
+    else
+        p->slots.v[slot->idle_before].idle_after = slot->idle_after;
+    if (slot->idle_after == POOL_NONE)
+        p->idle_last = slot->idle_before;
+    else
+        p->slots.v[slot->idle_after].idle_before = slot->idle_before;
+    slot->idle_before = slot->idle_after = POOL_NONE;
 }
 
 /* ---- joining ---------------------------------------------------------------------------- */
@@ -131,12 +169,13 @@ static uint32_t slot_row(struct pool *p)
     return row;
 }
 
-static void slot_hold(struct pool *p, struct pool_node *node, struct pool_slot *slot,
-                      int64_t now_ms)
+static void slot_hold(struct pool *p, struct pool_node *node, uint32_t row, int64_t now_ms)
 {
+    struct pool_slot *slot = &p->slots.v[row];
+
     slot->held = true;
     slot->leaving = node->draining;
-    slot->idle_since_ms = now_ms;
+    idle_begin(p, row, now_ms);
     node->n_slots++;
     p->n_held++;
     p->n_offered += !slot->leaving;
@@ -147,14 +186,18 @@ static void slot_birth(struct pool *p, struct pool_node *node, int64_t now_ms)
     uint32_t row = slot_row(p);
     struct pool_slot *slot = &p->slots.v[row];
 
-    *slot = (struct pool_slot){
-        .node = node->row, .next = POOL_NONE, .index = node->n_rows++, .born = ++p->births};
+    *slot = (struct pool_slot){.node = node->row,
+                               .next = POOL_NONE,
+                               .idle_before = POOL_NONE,
+                               .idle_after = POOL_NONE,
+                               .index = node->n_rows++,
+                               .born = ++p->births};
     if (node->last_slot == POOL_NONE)
         node->first_slot = row;
     else
         p->slots.v[node->last_slot].next = row;
     node->last_slot = row;
-    slot_hold(p, node, slot, now_ms);
+    slot_hold(p, node, row, now_ms);
 }
 
 int pool_grant(struct pool *p, struct pool_node *node, int64_t now_ms, uint32_t slots)
@@ -164,7 +207,7 @@ int pool_grant(struct pool *p, struct pool_node *node, int64_t now_ms, uint32_t 
     for (uint32_t row = node->first_slot;
          slots > 0 && node->n_slots < node->n_rows && row != POOL_NONE; row = p->slots.v[row].next)
         if (!p->slots.v[row].held) {
-            slot_hold(p, node, &p->slots.v[row], now_ms);
+            slot_hold(p, node, row, now_ms);
             slots--;
         }
     for (; slots > 0; slots--)
@@ -228,7 +271,19 @@ int pool_join(struct pool *p, int64_t now_ms, uint64_t incarnation, const char *
 
 /* ---- leaving ---------------------------------------------------------------------------- */
 
-void pool_drain(struct pool *p, struct pool_node *node, bool draining)
+/* A slot that stays after all is offered anew: it has not been idle until now. */
+static void slot_leave(struct pool *p, uint32_t row, bool leaving, int64_t now_ms)
+{
+    struct pool_slot *slot = &p->slots.v[row];
+
+    if (leaving)
+        idle_end(p, row);
+    slot->leaving = leaving;
+    if (!leaving)
+        idle_begin(p, row, now_ms);
+}
+
+void pool_drain(struct pool *p, struct pool_node *node, bool draining, int64_t now_ms)
 {
     if (node->draining == draining)
         return;
@@ -237,7 +292,7 @@ void pool_drain(struct pool *p, struct pool_node *node, bool draining)
     for (uint32_t row = node->first_slot; row != POOL_NONE; row = p->slots.v[row].next) {
         struct pool_slot *slot = &p->slots.v[row];
 
-        slot->leaving = draining;
+        slot_leave(p, row, draining, now_ms);
         if (!slot->held)
             continue;
         p->n_offered += draining ? UINT32_MAX : 1u;
@@ -254,6 +309,7 @@ void pool_lose(struct pool *p, struct pool_node *node)
         struct pool_slot *slot = &p->slots.v[row];
         uint32_t next = slot->next;
 
+        idle_end(p, row);
         p->n_held -= slot->held;
         p->n_offered -= slot->held && !slot->leaving;
         *slot = (struct pool_slot){.node = POOL_NONE, .next = p->unused_slot};
@@ -272,6 +328,7 @@ void pool_release(struct pool *p, uint32_t row)
     struct pool_slot *slot = &p->slots.v[row];
 
     assert(slot->held && slot->live == 0);
+    idle_end(p, row);
     slot->held = false;
     p->nodes.v[slot->node]->n_slots--;
     p->n_held--;
@@ -285,6 +342,8 @@ void pool_occupy(struct pool *p, uint32_t row, uint32_t group, uint32_t subtask)
     struct pool_slot *slot = &p->slots.v[row];
 
     assert(slot->held && (slot->live == 0 || (slot->group == group && slot->subtask == subtask)));
+    if (slot->live == 0)
+        idle_end(p, row);
     if (slot->live++ > 0)
         return;
     slot->group = group;
@@ -301,7 +360,7 @@ void pool_vacate(struct pool *p, uint32_t row, int64_t now_ms)
     assert(slot->live > 0);
     if (--slot->live > 0)
         return;
-    slot->idle_since_ms = now_ms;
+    idle_begin(p, row, now_ms);
     p->nodes.v[slot->node]->n_used--;
     p->n_used--;
     p->n_used_leaving -= slot->leaving;

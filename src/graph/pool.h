@@ -47,6 +47,7 @@ struct pool_slot {
     uint32_t live;           /* live tasks in it */
     uint32_t group, subtask; /* which unit of the graph, while live > 0 */
     bool held, leaving;
+    uint32_t idle_before, idle_after; /* rows of the list of free slots, while free */
     uint64_t born;
     int64_t idle_since_ms;
 };
@@ -56,8 +57,9 @@ struct pool {
     struct VEC(struct pool_node *) nodes; /* NULL: an unused row */
     struct VEC(uint32_t) unused_nodes;
     struct VEC(struct pool_slot) slots;
-    uint32_t unused_slot; /* first of a list, or POOL_NONE */
-    uint64_t births;      /* serial of the last slot born */
+    uint32_t unused_slot;           /* first of a list, or POOL_NONE */
+    uint32_t idle_first, idle_last; /* all free slots, idle for longest first */
+    uint64_t births;                /* serial of the last slot born */
     struct pool_node *by_name;
     struct pool_node *dead;
     uint32_t n_nodes, n_draining;
@@ -81,7 +83,7 @@ int pool_join(struct pool *p, int64_t now_ms, uint64_t incarnation, const char *
 int pool_grant(struct pool *p, struct pool_node *node, int64_t now_ms, uint32_t slots);
 /* Gone. None of its slots may have a live task any more. */
 void pool_lose(struct pool *p, struct pool_node *node);
-void pool_drain(struct pool *p, struct pool_node *node, bool draining);
+void pool_drain(struct pool *p, struct pool_node *node, bool draining, int64_t now_ms);
 
 /* One task more, one task less in a slot. */
 void pool_occupy(struct pool *p, uint32_t slot, uint32_t group, uint32_t subtask);

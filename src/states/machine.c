@@ -190,7 +190,7 @@ static void node_lost(struct pliant_sched *s, const struct pliant_event *ev)
 
 static void drain_withdrawn(struct pliant_sched *s, struct pool_node *node)
 {
-    pool_drain(&s->pool, node, false);
+    pool_drain(&s->pool, node, false, s->clock.now_ms);
     if (ops(s)->on_drain_over)
         settle(s, ops(s)->on_drain_over(s));
     added_slots(s); /* [S-DRN-10] */
@@ -210,8 +210,6 @@ static void node_up(struct pliant_sched *s, const struct pliant_event *ev)
     }
     if (node)
         lose(s, node); /* it came back before anyone saw it go */
-    if (s->state.id == PLIANT_FINISHED)
-        return;
     if (pool_join(&s->pool, s->clock.now_ms, ev->node_up.incarnation, ev->node_up.name,
                   ev->node_up.zone, ev->node_up.domain, ev->node_up.labels, ev->node_up.n_labels,
                   ev->node_up.slots, &node) < 0)
@@ -259,7 +257,7 @@ static void node_draining(struct pliant_sched *s, const struct pliant_event *ev)
     node->drain_reason = ev->draining.reason;
     node->drain_notice_at_ms = s->clock.now_ms;
     node->drain_end_at_ms = end;
-    pool_drain(&s->pool, node, true);
+    pool_drain(&s->pool, node, true, s->clock.now_ms);
     if (ops(s)->on_drain)
         settle(s, ops(s)->on_drain(s, node));
 }
@@ -444,8 +442,19 @@ static void checkpoint_news(struct pliant_sched *s, const struct pliant_event *e
         ignored(s);
 }
 
+/* Slots that come after the end are not the job's [S-FIN-1]. */
+static bool comes_too_late(const struct pliant_sched *s, const struct pliant_event *ev)
+{
+    return s->state.id == PLIANT_FINISHED &&
+           (ev->kind == PLIANT_EV_NODE_UP || ev->kind == PLIANT_EV_SLOTS_GRANTED);
+}
+
 static void deliver(struct pliant_sched *s, const struct pliant_event *ev)
 {
+    if (comes_too_late(s, ev)) {
+        ignored(s);
+        return;
+    }
     switch (ev->kind) {
     case PLIANT_EV_TICK:
     case PLIANT_EVENTS:
@@ -523,6 +532,8 @@ int machine_step(struct pliant_sched *s, int64_t now_ms, const struct pliant_eve
         return -ENOMEM;
     outbox_clear(s);
     pool_bury(&s->pool);
+    failures_bury(&s->failures);
+    timeline_bury(&s->timeline);
     s->clock.now_ms = now_ms;
     run_due(s);
     if (!s->no_memory)

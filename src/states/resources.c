@@ -265,6 +265,12 @@ static void emit_released(struct pliant_sched *s)
     act->release.slots = s->released.v;
 }
 
+static bool idle_too_long(const struct pliant_sched *s, uint32_t row)
+{
+    return row != POOL_NONE && instant_after(s->pool.slots.v[row].idle_since_ms,
+                                             s->cfg.slot_idle_timeout_ms) <= s->clock.now_ms;
+}
+
 /* Slots beyond what is wanted, idle for the whole timeout. Those of nodes that the job does not
  * use at all go first: only a whole node is of use to whoever provides it. */
 void release_idle(struct pliant_sched *s)
@@ -274,15 +280,15 @@ void release_idle(struct pliant_sched *s)
         pool->n_offered > s->bounds.desired ? pool->n_offered - s->bounds.desired : 0;
 
     for (int pass = 0; pass < 2; pass++)
-        for (uint32_t row = 0; surplus > 0 && row < pool->slots.n; row++) {
+        for (uint32_t row = pool->idle_first; surplus > 0 && idle_too_long(s, row);) {
             const struct pool_slot *slot = &pool->slots.v[row];
+            uint32_t after = slot->idle_after;
 
-            if (!pool_slot_free(slot) ||
-                instant_after(slot->idle_since_ms, s->cfg.slot_idle_timeout_ms) > s->clock.now_ms ||
-                (pass == 0 && pool->nodes.v[slot->node]->n_used > 0))
-                continue;
-            give_back(s, row);
-            surplus--;
+            if (pass == 1 || pool->nodes.v[slot->node]->n_used == 0) {
+                give_back(s, row);
+                surplus--;
+            }
+            row = after;
         }
     emit_released(s);
 }

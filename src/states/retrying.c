@@ -25,7 +25,9 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
 
     (void)from;
     s->creation_retries++;
-    deadline_arm(&r->backoff, &s->clock, instant_after(s->clock.now_ms, r->backoff_ms));
+    /* at least a millisecond: a creation that fails at once would be tried for ever in one step */
+    deadline_arm(&r->backoff, &s->clock,
+                 instant_after(s->clock.now_ms, r->backoff_ms > 0 ? r->backoff_ms : 1));
     record_close(s, PLIANT_RESCALE_EXCEPTION_OCCURRED); /* [S-TML-10] */
     record_open(s, false, PLIANT_TRIGGER_RECOVERABLE_FAILOVER);
 }

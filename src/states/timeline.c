@@ -27,16 +27,32 @@ static void spans_clear(const struct pliant_alloc *a, struct rescale_record *r)
     r->view.n_spans = 0;
 }
 
-static void record_drop(const struct pliant_alloc *a, struct rescale_record *r)
+static void record_free(const struct pliant_alloc *a, struct rescale_record *r)
 {
-    if (!r || --r->refs > 0)
-        return;
     spans_clear(a, r);
     vec_free(a, &r->spans);
     mem_free(a, r->exception);
     mem_free(a, (void *)(uintptr_t)r->view.vertices);
     mem_free(a, (void *)(uintptr_t)r->view.groups);
     mem_free(a, r);
+}
+
+static void record_drop(struct timeline *t, struct rescale_record *r)
+{
+    if (!r || --r->refs > 0)
+        return;
+    r->next_dead = t->dead;
+    t->dead = r;
+}
+
+void timeline_bury(struct timeline *t)
+{
+    while (t->dead) {
+        struct rescale_record *r = t->dead;
+
+        t->dead = r->next_dead;
+        record_free(t->alloc, r);
+    }
 }
 
 /* The record's own arrays, which its view shows as read-only. */
@@ -61,18 +77,19 @@ static struct rescale_record *record_new(struct timeline *t)
     r->view.groups = mem_zero(t->alloc, t->n_groups, sizeof *r->view.groups);
     if (r->view.vertices && r->view.groups)
         return r;
-    record_drop(t->alloc, r);
+    record_free(t->alloc, r);
     return NULL;
 }
 
 void timeline_free(struct timeline *t)
 {
     for (uint32_t i = 0; i < t->n; i++)
-        record_drop(t->alloc, t->ring[(t->first + i) % t->size]);
+        record_drop(t, t->ring[(t->first + i) % t->size]);
     for (size_t i = 0; i < PLIANT_TERMINALS; i++) {
-        record_drop(t->alloc, t->last[i]);
+        record_drop(t, t->last[i]);
         mem_free(t->alloc, t->samples[i].ring);
     }
+    timeline_bury(t);
     mem_free(t->alloc, t->ring);
     *t = (struct timeline){0};
 }
@@ -105,7 +122,7 @@ static void pre_values(struct timeline *t, struct rescale_record *r)
 static void ring_add(struct timeline *t, struct rescale_record *r)
 {
     if (t->n == t->size) {
-        record_drop(t->alloc, t->ring[t->first]);
+        record_drop(t, t->ring[t->first]);
         t->first = (t->first + 1) % t->size;
         t->n--;
     }
@@ -242,7 +259,7 @@ int timeline_close(struct timeline *t, int64_t now_ms, enum pliant_rescale_end e
     r->view.end = end;
     r->view.end_at_ms = now_ms;
     t->open = NULL;
-    record_drop(t->alloc, t->last[kind]);
+    record_drop(t, t->last[kind]);
     t->last[kind] = r;
     r->refs++;
     if (sample_add(t, &t->samples[PLIANT_TERMINAL_NONE], now_ms - r->view.start_at_ms) < 0)

@@ -21,14 +21,16 @@
 #include "util/vec.h"
 
 #define TIMELINE_SAMPLES 1024u
-#define TIMELINE_SPANS_MAX 64u /* of one record; a record that waits for ever keeps the last ones  \
-                                */
+#define TIMELINE_SPANS_MAX                                                                         \
+    64u /* of one record; a record that waits for ever keeps the last ones                         \
+         */
 
 struct rescale_record {
     struct pliant_rescale view; /* what the outside sees; points at the rest */
     struct VEC(struct pliant_rescale_span) spans;
     char *exception; /* moves into the next span [S-TML-12], or NULL */
     uint32_t refs;
+    struct rescale_record *next_dead;
 };
 
 struct rescale_samples {
@@ -43,6 +45,7 @@ struct timeline {
     struct rescale_record **ring; /* [size] */
     uint32_t size, n, first;      /* size 0: off; first = the oldest */
     struct rescale_record *open;  /* also in the ring, or NULL */
+    struct rescale_record *dead;  /* evicted, but an action of this step may show them */
     struct rescale_record *last[PLIANT_TERMINALS];
     uint8_t epoch[16]; /* requirements id */
     uint32_t attempt;  /* within the epoch */
@@ -53,6 +56,8 @@ struct timeline {
 int timeline_init(struct timeline *t, uint32_t n_vertices, uint32_t n_groups, uint32_t size,
                   const struct pliant_alloc *a);
 void timeline_free(struct timeline *t);
+/* The step is over: free what was evicted in it. */
+void timeline_bury(struct timeline *t);
 
 /* Open a record. new_epoch: the requirements changed (or are the first ones). None may be open. */
 int timeline_open(struct timeline *t, struct prng *prng, int64_t now_ms, bool new_epoch,
