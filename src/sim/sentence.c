@@ -262,6 +262,9 @@ void sentence_of_change(FILE *out, const struct view *v, const struct pliant_act
     const char *at = template_of((enum pliant_reason)a->flag[2]);
     size_t n;
 
+    if (a->flag[0] == PLIANT_FAILING || a->flag[0] == PLIANT_CANCELING)
+        at = template_of(PLIANT_REASON_ALL_CANCELED); /* the reason stands at its entry */
+
     while (*at) {
         n = strcspn(at, "{");
         fwrite(at, 1, n, out);

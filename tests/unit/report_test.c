@@ -191,6 +191,19 @@ Test(report_text, shows_what_failed_and_why_without_control_characters)
     close_scene(&s);
 }
 
+Test(report_text, gives_the_reason_for_failing_once)
+{
+    struct fake_step step = {1, PLIANT_EV_TASK_CANCELED, .offered = 1};
+    struct scene s;
+
+    step.changes[0] =
+        fake_change(PLIANT_FAILING, PLIANT_FINISHED, PLIANT_REASON_RESTARTS_SUPPRESSED);
+    open_scene(&s, REPORT_TEXT);
+    show(&s, &step);
+    cr_expect(wrote(&s, "  all tasks are down; the job is FINISHED\n"), "%s", s.text);
+    close_scene(&s);
+}
+
 Test(report_text, cuts_long_texts_between_characters)
 {
     char *text = NULL, cause[401];
