@@ -4,7 +4,7 @@
 doc-commands.py [--update] BUILD_DIR FILE...
 
 A block ```console holds commands, each behind "$ ", and their output; a line "..." stands for any
-number of lines. A block ```sh holds commands whose output is not shown. `build/` in a command is
+number of lines, "..." in a line for any text. A block ```sh holds commands whose output is not shown. `build/` in a command is
 BUILD_DIR. Links to files must lead somewhere. Ends with 1 if anything differs; --update puts the
 present output there instead, as many lines before and after the "..." as there were.
 """
@@ -104,18 +104,28 @@ def parts(shown):
     return runs
 
 
+def same(want, line):
+    if "..." not in want:
+        return want == line.rstrip()
+    return re.fullmatch(".*".join(re.escape(part) for part in want.split("...")), line) is not None
+
+
+def same_run(run, got):
+    return len(run) == len(got) and all(same(want, line) for want, line in zip(run, got))
+
+
 def matches(shown, got):
-    runs, got = parts(shown), [line.rstrip() for line in got]
-    if got[:len(runs[0])] != runs[0]:
+    runs = parts(shown)
+    at, end = len(runs[0]), len(got) - len(runs[-1])
+    if not same_run(runs[0], got[:at]):
         return False
     if len(runs) == 1:
-        return len(got) == len(runs[0])
-    at = len(runs[0])
+        return len(got) == at
     for run in runs[1:-1]:
-        while at <= len(got) and got[at:at + len(run)] != run:
+        while at <= end and not same_run(run, got[at:at + len(run)]):
             at += 1
         at += len(run)
-    return at <= len(got) - len(runs[-1]) and got[len(got) - len(runs[-1]):] == runs[-1]
+    return at <= end and same_run(runs[-1], got[end:])
 
 
 def renewed(shown, got):
@@ -132,7 +142,9 @@ def renewed(shown, got):
 
 def first_difference(shown, got):
     for want, is_ in zip(shown, got):
-        if want.rstrip() != is_.rstrip() and want != "...":
+        if want == "...":
+            break
+        if not same(want.rstrip(), is_):
             return f"  shown: {want}\n  is:    {is_}"
     return f"  {len(shown)} lines shown, {len(got)} given"
 
