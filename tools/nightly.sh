@@ -13,7 +13,7 @@ cmake --build --preset debug
 
 heading "explore: ten times what CI does"
 seed=$((10#$(date +%Y%m%d) * 100000)) # other seeds each night; a failure prints its own
-build-debug/pliant-sim explore --seed "$seed" --runs 10000 --steps 1000
+(cd build-debug && ./pliant-sim explore --seed "$seed" --runs 10000 --steps 1000)
 
 heading "fuzz: $seconds s a target"
 tools/fuzz.sh "$seconds"

@@ -9,3 +9,4 @@ cmake --build --preset release
 ctest --preset release -j "$(nproc)"
 tools/check-layers.py build/libpliant.a
 tools/check-rules.py
+tools/check-docs.sh
