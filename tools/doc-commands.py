@@ -5,7 +5,8 @@ doc-commands.py [--update] BUILD_DIR FILE...
 
 A block ```console holds commands, each behind "$ ", and their output; a line "..." stands for any
 number of lines, "..." in a line for any text. A block ```sh holds commands whose output is not shown. `build/` in a command is
-BUILD_DIR. Links to files must lead somewhere. Ends with 1 if anything differs; --update puts the
+BUILD_DIR. A block ```yaml with vertices is a job, and must be one. Links to files must lead
+somewhere. Ends with 1 if anything differs; --update puts the
 present output there instead, as many lines before and after the "..." as there were.
 """
 import pathlib
@@ -51,7 +52,17 @@ class Check:
         self.complain(place, f"`{command}` gives something else:\n" + first_difference(shown, got))
         return shown
 
+    def job(self, place, lines):
+        self.done += 1
+        done = subprocess.run([f"{self.build}/pliant-sim", "run", "--job", "-", "--until", "0",
+                               "--trace", "examples/aws-p3-named.jsonl"],
+                              input="\n".join(lines), capture_output=True, text=True)
+        if done.returncode != 0 or done.stderr:
+            self.complain(place, f"this is no job: {done.stderr}")
+
     def block(self, place, kind, lines):
+        if kind == "yaml" and any(line.startswith("vertices:") for line in lines):
+            self.job(place, lines)
         if kind not in ("console", "sh"):
             return lines
         out, i = [], 0
