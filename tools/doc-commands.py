@@ -9,6 +9,7 @@ BUILD_DIR. A block ```yaml with vertices is a job, and must be one. Links to fil
 somewhere. Ends with 1 if anything differs; --update puts the
 present output there instead, as many lines before and after the "..." as there were.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -36,7 +37,7 @@ class Check:
             return None
         self.done += 1
         done = subprocess.run(["bash", "-c", re.sub(r"\bbuild/", f"{self.build}/", command)],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
                               timeout=300)
         if done.returncode != 0:
             self.complain(place, f"`{command}` ends with {done.returncode}\n{done.stdout[-500:]}")
@@ -56,7 +57,7 @@ class Check:
         self.done += 1
         done = subprocess.run([f"{self.build}/pliant-sim", "run", "--job", "-", "--until", "0",
                                "--trace", "examples/aws-p3-named.jsonl"],
-                              input="\n".join(lines), capture_output=True, text=True)
+                              input="\n".join(lines), capture_output=True, encoding="utf-8")
         if done.returncode != 0 or done.stderr:
             self.complain(place, f"this is no job: {done.stderr}")
 
@@ -87,7 +88,7 @@ class Check:
 
     def file(self, path):
         out, block, kind = [], [], None
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             if kind is None:
                 for target, _ in LINK.findall(line):
                     if not (path.parent / target).exists():
@@ -101,7 +102,7 @@ class Check:
             else:
                 block.append(line)
         if self.update:
-            path.write_text("\n".join(out) + "\n")
+            path.write_text("\n".join(out) + "\n", "utf-8")
 
 
 def parts(shown):
@@ -166,6 +167,7 @@ def main():
     args = args[update:]
     if len(args) < 2:
         sys.exit(__doc__)
+    os.environ["LC_ALL"] = "C.UTF-8"  # what is shown has blocks, not "#"
     check = Check(args[0].rstrip("/"), update)
     for name in args[1:]:
         check.file(pathlib.Path(name))
