@@ -125,7 +125,7 @@ static bool optional_name_fine(const char *name)
 
 static bool slots_fine(const struct pliant_sched *s, uint32_t slots)
 {
-    return slots <= PLIANT_MAX_SLOTS && s->pool.slots.n + slots <= PLIANT_MAX_SLOTS;
+    return slots <= PLIANT_MAX_SLOTS && s->pool.n_held + slots <= PLIANT_MAX_SLOTS;
 }
 
 static bool node_up_fine(const struct pliant_sched *s, const struct pliant_event *ev)
@@ -157,7 +157,8 @@ static bool event_fine(const struct pliant_sched *s, const struct pliant_event *
     case PLIANT_EV_NODE_UP:
         return node_up_fine(s, ev);
     case PLIANT_EV_NODE_DRAINING:
-        return name_fine(ev->draining.name) && (unsigned)ev->draining.reason <= PLIANT_DRAIN_IDLE;
+        return name_fine(ev->draining.name) && ev->draining.deadline_at_ms >= 0 &&
+               (unsigned)ev->draining.reason <= PLIANT_DRAIN_IDLE;
     case PLIANT_EV_NODE_DRAIN_WITHDRAWN:
     case PLIANT_EV_NODE_LOST:
         return name_fine(ev->node.name);
@@ -165,7 +166,8 @@ static bool event_fine(const struct pliant_sched *s, const struct pliant_event *
         return name_fine(ev->granted.name) && slots_fine(s, ev->granted.slots);
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_SAVEPOINT_COMPLETED:
-        return ev->checkpoint.n_sizes == 0 || ev->checkpoint.sizes;
+        return (ev->checkpoint.n_sizes == 0 || ev->checkpoint.sizes) &&
+               (!ev->checkpoint.own_accord || ev->checkpoint.triggered_at_ms >= 0);
     case PLIANT_EV_REQUIREMENTS:
         return requirements_fine(ev);
     case PLIANT_EV_TICK:
@@ -231,10 +233,14 @@ enum pliant_job_status pliant_job_status(const struct pliant_sched *s)
     return state_ops(s->state.id)->status; /* its own, never the graph's [S-GEN-13] */
 }
 
+static bool vertex_fine(const struct pliant_sched *s, pliant_vertex_id vertex)
+{
+    return vertex.v >= 1 && vertex.v <= s->job->n_vertices;
+}
+
 uint32_t pliant_parallelism(const struct pliant_sched *s, pliant_vertex_id vertex)
 {
-    assert(vertex.v >= 1 && vertex.v <= s->job->n_vertices);
-    return s->graph.parallelism[vertex.v - 1];
+    return vertex_fine(s, vertex) ? s->graph.parallelism[vertex.v - 1] : 0;
 }
 
 enum pliant_pattern pliant_edge_pattern(const struct pliant_sched *s, size_t edge)
@@ -250,9 +256,10 @@ enum pliant_pattern pliant_edge_pattern(const struct pliant_sched *s, size_t edg
 void pliant_vertex_bounds(const struct pliant_sched *s, pliant_vertex_id vertex, uint32_t *ret_min,
                           uint32_t *ret_max)
 {
-    assert(vertex.v >= 1 && vertex.v <= s->job->n_vertices);
-    *ret_min = s->bounds.vertices[vertex.v - 1].min;
-    *ret_max = s->bounds.vertices[vertex.v - 1].want;
+    bool fine = vertex_fine(s, vertex);
+
+    *ret_min = fine ? s->bounds.vertices[vertex.v - 1].min : 0;
+    *ret_max = fine ? s->bounds.vertices[vertex.v - 1].want : 0;
 }
 
 bool pliant_task_info(const struct pliant_sched *s, pliant_vertex_id vertex, uint32_t subtask,
@@ -260,8 +267,7 @@ bool pliant_task_info(const struct pliant_sched *s, pliant_vertex_id vertex, uin
 {
     const struct task *task;
 
-    if (vertex.v == 0 || vertex.v > s->job->n_vertices ||
-        subtask >= s->graph.parallelism[vertex.v - 1])
+    if (!vertex_fine(s, vertex) || subtask >= s->graph.parallelism[vertex.v - 1])
         return false;
     task = &s->graph.vertices[vertex.v - 1].tasks[subtask];
     *ret = (struct pliant_task_info){.attempt = task->attempt, .state = task->state};
