@@ -13,13 +13,13 @@
 /* ---- the pool --------------------------------------------------------------------------- */
 
 struct pool_counts {
-    uint32_t held, offered, used, used_leaving;
+    uint32_t held, offered, used, used_leaving, reclaimed;
 };
 
 static const char *check_node(const struct pool *p, const struct pool_node *node,
                               struct pool_counts *all)
 {
-    uint32_t held = 0, used = 0, rows = 0;
+    uint32_t held = 0, used = 0, rows = 0, reclaimed = 0;
 
     BREAKS(pool_find(p, node->name) != node, "a node is not found by its name");
     BREAKS(node->draining && node->drain_end_at_ms == PLIANT_NEVER, "a drain without an end");
@@ -27,7 +27,10 @@ static const char *check_node(const struct pool *p, const struct pool_node *node
         const struct pool_slot *slot = &p->slots.v[row];
 
         BREAKS(slot->node != node->row, "a slot is in the list of another node");
-        BREAKS(slot->leaving != node->draining, "a slot does not follow its node's drain");
+        BREAKS(slot->leaving != (node->draining || slot->reclaimed),
+               "a slot does not follow its node's drain");
+        BREAKS(slot->reclaimed && slot->live == 0, "a slot that is free was not given back");
+        reclaimed += slot->reclaimed;
         BREAKS(slot->live > 0 && !slot->held, "a task is in a slot that was given back");
         BREAKS(++rows > node->n_rows, "a node has more slots than it counts");
         held += slot->held;
@@ -37,6 +40,10 @@ static const char *check_node(const struct pool *p, const struct pool_node *node
     }
     all->held += held;
     all->used += used;
+    all->reclaimed += reclaimed;
+    BREAKS(reclaimed != node->n_reclaimed ||
+               (reclaimed > 0) != (node->reclaim_end_at_ms != PLIANT_NEVER),
+           "a node miscounts what others shall have");
     BREAKS(rows != node->n_rows || held != node->n_slots || used != node->n_used,
            "a node miscounts its slots");
     return NULL;
@@ -67,7 +74,7 @@ static const char *check_pool(const struct pool *p)
     }
     BREAKS(nodes != p->n_nodes || draining != p->n_draining, "nodes are miscounted");
     BREAKS(all.held != p->n_held || all.offered != p->n_offered || all.used != p->n_used ||
-               all.used_leaving != p->n_used_leaving,
+               all.used_leaving != p->n_used_leaving || all.reclaimed != p->n_reclaimed,
            "slots are miscounted");
     return NULL;
 }

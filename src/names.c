@@ -43,6 +43,7 @@ static const char *const REASONS[] = {
     [PLIANT_REASON_SLOTS_GONE] = "slots-gone",
     [PLIANT_REASON_RESCALE] = "rescale",
     [PLIANT_REASON_DRAIN] = "drain",
+    [PLIANT_REASON_RECLAIM] = "reclaim",
     [PLIANT_REASON_BACKOFF_OVER] = "backoff-over",
     [PLIANT_REASON_TARGET_REACHABLE] = "target-reachable",
     [PLIANT_REASON_TARGET_UNREACHABLE] = "target-unreachable",
@@ -88,6 +89,7 @@ static const char *const EVENTS[] = {
     [PLIANT_EV_NODE_DRAIN_WITHDRAWN] = "node_drain_withdrawn",
     [PLIANT_EV_NODE_LOST] = "node_lost",
     [PLIANT_EV_SLOTS_GRANTED] = "slots_granted",
+    [PLIANT_EV_SLOTS_RECLAIMED] = "slots_reclaimed",
     [PLIANT_EV_SLOTS_RESERVED] = "slots_reserved",
     [PLIANT_EV_SLOTS_REFUSED] = "slots_refused",
     [PLIANT_EV_CREATION_FAILED] = "creation_failed",
@@ -148,6 +150,7 @@ static const char *const RESCALE_TRIGGERS[] = {
     [PLIANT_TRIGGER_NEW_RESOURCE_AVAILABLE] = "NEW_RESOURCE_AVAILABLE",
     [PLIANT_TRIGGER_RECOVERABLE_FAILOVER] = "RECOVERABLE_FAILOVER",
     [PLIANT_TRIGGER_DRAIN] = "DRAIN",
+    [PLIANT_TRIGGER_RECLAIM] = "RECLAIM",
 };
 
 static const char *const RESCALE_ENDS[] = {

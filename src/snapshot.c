@@ -202,6 +202,8 @@ static void node_codec(struct codec *c, struct pool_node *node)
     CODEC_ENUM(c, node->drain_reason, PLIANT_DRAIN_IDLE + 1);
     CODEC(c, node->drain_notice_at_ms);
     CODEC(c, node->drain_end_at_ms);
+    CODEC(c, node->n_reclaimed);
+    CODEC(c, node->reclaim_end_at_ms);
 }
 
 static bool is_dead(const struct pool *p, const struct pool_node *node)
@@ -270,6 +272,7 @@ static void slot_codec(struct codec *c, struct pool_slot *slot)
     CODEC(c, slot->subtask);
     codec_bool(c, &slot->held);
     codec_bool(c, &slot->leaving);
+    codec_bool(c, &slot->reclaimed);
     CODEC(c, slot->idle_before);
     CODEC(c, slot->idle_after);
     CODEC(c, slot->born);
@@ -361,10 +364,14 @@ static void pool_codec(struct codec *c, struct pool *p)
     CODEC(c, p->n_offered);
     CODEC(c, p->n_used);
     CODEC(c, p->n_used_leaving);
+    CODEC(c, p->n_reclaimed);
     if (!c->reading || !codec_fine(c))
         return;
     pool_expect(c, p);
-    if (codec_fine(c) && pool_index(p) < 0)
+    codec_expect(c, p->n_reclaimed <= p->slots.n);
+    if (codec_fine(c) &&
+        (pool_index(p) < 0 ||
+         (p->n_reclaimed > 0 && !vec_reserve(p->alloc, &p->returning, p->n_reclaimed))))
         codec_no_memory(c);
 }
 

@@ -92,6 +92,7 @@ enum pliant_reason {
     PLIANT_REASON_SLOTS_GONE, /* a slot of the plan was no longer free */
     PLIANT_REASON_RESCALE,
     PLIANT_REASON_DRAIN,
+    PLIANT_REASON_RECLAIM, /* slots go back to the pool that jobs share */
     PLIANT_REASON_BACKOFF_OVER,
     PLIANT_REASON_TARGET_REACHABLE,   /* after a rescale: what was aimed at can be had */
     PLIANT_REASON_TARGET_UNREACHABLE, /* it can't: wait for resources */
@@ -168,6 +169,7 @@ enum pliant_event_kind {
     PLIANT_EV_NODE_DRAIN_WITHDRAWN, /* .node */
     PLIANT_EV_NODE_LOST,            /* .node: gone */
     PLIANT_EV_SLOTS_GRANTED,        /* .granted: more slots of a node that is up */
+    PLIANT_EV_SLOTS_RECLAIMED,      /* .reclaimed: slots that others shall have */
 
     PLIANT_EV_SLOTS_RESERVED,  /* .plan: the answers to RESERVE */
     PLIANT_EV_SLOTS_REFUSED,   /* .plan */
@@ -234,6 +236,14 @@ struct pliant_event {
             enum pliant_drain_reason reason;
         } draining;
         struct { const char *name; uint64_t incarnation; uint32_t slots; } granted;
+        /* Slots of a node that the job shall give back to a pool that jobs share: free ones go at
+         * once, others after a planned move before the deadline. RELEASE names each. */
+        struct {
+            const char *name;
+            uint64_t incarnation;
+            uint32_t slots;
+            int64_t deadline_at_ms; /* PLIANT_NEVER: none was given */
+        } reclaimed;
         struct { uint32_t plan; bool recoverable; const char *cause; } plan;
         struct pliant_task task;
         struct { struct pliant_task task; bool recoverable; const char *cause; } failure;
@@ -298,8 +308,7 @@ struct pliant_action {
         struct { pliant_node_id node; int64_t deadline_at_ms; } notify; /* flag[0]: drain reason */
         struct { pliant_node_id node; } node;
         struct { pliant_vertex_id vertex; } refused;  /* flag[0]: reason; vertex may be unset */
-        /* flag: from, to, reason. `trigger` is the reason of a failure or the checkpoint's part in a
-         * rescale; unused members are 0. */
+        /* flag: from, to, reason. Unused members are 0. */
         struct {
             uint32_t slots;       /* offered to the job (not on draining nodes) */
             pliant_node_id node;  /* the node whose loss or drain caused it */
@@ -328,7 +337,8 @@ enum pliant_rescale_trigger {
     PLIANT_TRIGGER_UPDATE_REQUIREMENT,
     PLIANT_TRIGGER_NEW_RESOURCE_AVAILABLE,
     PLIANT_TRIGGER_RECOVERABLE_FAILOVER,
-    PLIANT_TRIGGER_DRAIN, /* Pliant's own */
+    PLIANT_TRIGGER_DRAIN,   /* Pliant's own */
+    PLIANT_TRIGGER_RECLAIM, /* Pliant's own */
 };
 
 enum pliant_rescale_end {

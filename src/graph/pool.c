@@ -50,6 +50,7 @@ void pool_free(struct pool *p)
     vec_free(p->alloc, &p->nodes);
     vec_free(p->alloc, &p->unused_nodes);
     vec_free(p->alloc, &p->slots);
+    vec_free(p->alloc, &p->returning);
 }
 
 struct pool_node *pool_find(const struct pool *p, const char *name)
@@ -255,7 +256,7 @@ int pool_join(struct pool *p, int64_t now_ms, uint64_t incarnation, const char *
         return -ENOMEM;
     node->incarnation = incarnation;
     node->first_slot = node->last_slot = POOL_NONE;
-    node->drain_end_at_ms = PLIANT_NEVER;
+    node->drain_end_at_ms = node->reclaim_end_at_ms = PLIANT_NEVER;
     if (!slots_reserve(p, slots) || !copy_text(p, &node->name, name) ||
         !copy_text(p, &node->zone, zone) || !copy_text(p, &node->domain, domain) ||
         !copy_labels(p, node, labels, n_labels) || node_enroll(p, node) < 0) {
@@ -275,10 +276,17 @@ int pool_join(struct pool *p, int64_t now_ms, uint64_t incarnation, const char *
 static void slot_leave(struct pool *p, uint32_t row, bool leaving, int64_t now_ms)
 {
     struct pool_slot *slot = &p->slots.v[row];
+    uint32_t change = leaving ? 1u : UINT32_MAX;
 
+    if (slot->leaving == leaving)
+        return;
     if (leaving)
         idle_end(p, row);
     slot->leaving = leaving;
+    if (slot->held)
+        p->n_offered -= change;
+    if (slot->live > 0)
+        p->n_used_leaving += change;
     if (!leaving)
         idle_begin(p, row, now_ms);
 }
@@ -289,22 +297,82 @@ void pool_drain(struct pool *p, struct pool_node *node, bool draining, int64_t n
         return;
     node->draining = draining;
     p->n_draining += draining ? 1u : UINT32_MAX;
-    for (uint32_t row = node->first_slot; row != POOL_NONE; row = p->slots.v[row].next) {
+    for (uint32_t row = node->first_slot; row != POOL_NONE; row = p->slots.v[row].next)
+        slot_leave(p, row, draining || p->slots.v[row].reclaimed, now_ms);
+}
+
+/* ---- going back to others --------------------------------------------------------------- */
+
+static void reclaim_free(struct pool *p, const struct pool_node *node, uint32_t *count)
+{
+    for (uint32_t row = node->first_slot; *count > 0 && row != POOL_NONE;
+         row = p->slots.v[row].next)
+        if (p->slots.v[row].held && p->slots.v[row].live == 0) {
+            p->returning.v[p->returning.n++] = row;
+            --*count;
+        }
+}
+
+static void reclaim_used(struct pool *p, struct pool_node *node, uint32_t *count, int64_t now_ms)
+{
+    for (uint32_t row = node->first_slot; *count > 0 && row != POOL_NONE;
+         row = p->slots.v[row].next) {
         struct pool_slot *slot = &p->slots.v[row];
 
-        slot_leave(p, row, draining, now_ms);
-        if (!slot->held)
+        if (slot->live == 0 || slot->reclaimed)
             continue;
-        p->n_offered += draining ? UINT32_MAX : 1u;
-        if (slot->live > 0)
-            p->n_used_leaving += draining ? 1u : UINT32_MAX;
+        slot->reclaimed = true;
+        slot_leave(p, row, true, now_ms);
+        node->n_reclaimed++;
+        p->n_reclaimed++;
+        --*count;
     }
 }
+
+/* Room for all that will return: vacating a slot must not need memory. */
+int pool_reclaim(struct pool *p, struct pool_node *node, uint32_t count, int64_t now_ms,
+                 int64_t end_at_ms)
+{
+    uint32_t left = node->n_slots - node->n_reclaimed;
+
+    if (count > left)
+        count = left;
+    if (count > 0 && !vec_reserve(p->alloc, &p->returning, p->returning.n + p->n_reclaimed + count))
+        return -ENOMEM;
+    reclaim_free(p, node, &count);
+    if (count > 0 && end_at_ms < node->reclaim_end_at_ms)
+        node->reclaim_end_at_ms = end_at_ms;
+    reclaim_used(p, node, &count, now_ms);
+    return 0;
+}
+
+static void reclaim_end(struct pool *p, struct pool_node *node, struct pool_slot *slot)
+{
+    slot->reclaimed = false;
+    p->n_reclaimed--;
+    if (--node->n_reclaimed == 0)
+        node->reclaim_end_at_ms = PLIANT_NEVER;
+}
+
+/* What was to return goes with its node. */
+static void forget_returning(struct pool *p, const struct pool_node *node)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < p->returning.n; i++)
+        if (p->slots.v[p->returning.v[i]].node != node->row)
+            p->returning.v[kept++] = p->returning.v[i];
+    p->returning.n = kept;
+}
+
+/* ---- gone ------------------------------------------------------------------------------- */
 
 void pool_lose(struct pool *p, struct pool_node *node)
 {
     assert(node->n_used == 0);
     p->n_draining -= node->draining;
+    p->n_reclaimed -= node->n_reclaimed;
+    forget_returning(p, node);
     for (uint32_t row = node->first_slot; row != POOL_NONE;) {
         struct pool_slot *slot = &p->slots.v[row];
         uint32_t next = slot->next;
@@ -333,6 +401,9 @@ void pool_release(struct pool *p, uint32_t row)
     p->nodes.v[slot->node]->n_slots--;
     p->n_held--;
     p->n_offered -= !slot->leaving;
+    if (slot->reclaimed)
+        reclaim_end(p, p->nodes.v[slot->node], slot);
+    slot->leaving = p->nodes.v[slot->node]->draining;
 }
 
 /* ---- use -------------------------------------------------------------------------------- */
@@ -364,4 +435,6 @@ void pool_vacate(struct pool *p, uint32_t row, int64_t now_ms)
     p->nodes.v[slot->node]->n_used--;
     p->n_used--;
     p->n_used_leaving -= slot->leaving;
+    if (slot->reclaimed)
+        p->returning.v[p->returning.n++] = row;
 }

@@ -5,7 +5,8 @@
  * row's earlier life finds out.
  *
  *   held      the job has it (not given back for being idle)
- *   leaving   its node drains: it gets no new work and counts for nothing [S-DRN-1]
+ *   leaving   its node drains, or it was reclaimed: no new work, counts for nothing [S-DRN-1]
+ *   reclaimed others shall have it; it is given back as soon as no task lives in it
  *   offered   held and not leaving: "all slots" of the rules
  *   free      offered and without a live task
  *
@@ -36,6 +37,8 @@ struct pool_node {
     bool draining;
     enum pliant_drain_reason drain_reason;
     int64_t drain_notice_at_ms, drain_end_at_ms;
+    uint32_t n_reclaimed;      /* used slots that are to be given back ... */
+    int64_t reclaim_end_at_ms; /* ... by then; PLIANT_NEVER: none is */
     struct pool_node *next_dead;
     UT_hash_handle hh;
 };
@@ -46,7 +49,7 @@ struct pool_slot {
     uint32_t index;          /* within the node */
     uint32_t live;           /* live tasks in it */
     uint32_t group, subtask; /* which unit of the graph, while live > 0 */
-    bool held, leaving;
+    bool held, leaving, reclaimed;
     uint32_t idle_before, idle_after; /* rows of the list of free slots, while free */
     uint64_t born;
     int64_t idle_since_ms;
@@ -59,7 +62,9 @@ struct pool {
     struct VEC(struct pool_slot) slots;
     uint32_t unused_slot;           /* first of a list, or POOL_NONE */
     uint32_t idle_first, idle_last; /* all free slots, idle for longest first */
-    uint64_t births;                /* serial of the last slot born */
+    struct VEC(uint32_t) returning; /* reclaimed slots that no task lives in any more */
+    uint32_t n_reclaimed;
+    uint64_t births; /* serial of the last slot born */
     struct pool_node *by_name;
     struct pool_node *dead;
     uint32_t n_nodes, n_draining;
@@ -84,6 +89,11 @@ int pool_grant(struct pool *p, struct pool_node *node, int64_t now_ms, uint32_t 
 /* Gone. None of its slots may have a live task any more. */
 void pool_lose(struct pool *p, struct pool_node *node);
 void pool_drain(struct pool *p, struct pool_node *node, bool draining, int64_t now_ms);
+
+/* Mark `count` slots of the node, free ones first; those without a live task are in `returning`
+ * then, the others when their last task is over. */
+int pool_reclaim(struct pool *p, struct pool_node *node, uint32_t count, int64_t now_ms,
+                 int64_t end_at_ms);
 
 /* One task more, one task less in a slot. */
 void pool_occupy(struct pool *p, uint32_t slot, uint32_t group, uint32_t subtask);

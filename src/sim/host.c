@@ -300,6 +300,7 @@ static int on_event(struct host *h, int64_t now_ms, const struct pliant_event *e
     case PLIANT_EV_TICK:
     case PLIANT_EV_START:
     case PLIANT_EV_SLOTS_GRANTED:
+    case PLIANT_EV_SLOTS_RECLAIMED:
     case PLIANT_EV_SLOTS_RESERVED:
     case PLIANT_EV_SLOTS_REFUSED:
     case PLIANT_EV_CREATION_FAILED:

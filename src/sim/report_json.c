@@ -98,7 +98,8 @@ static void parallelism(const struct report *r, struct json *j, enum pliant_stat
 static void state_changed(const struct report *r, struct json *j, const struct pliant_action *a)
 {
     enum pliant_state to = (enum pliant_state)a->flag[1];
-    bool waited = a->flag[2] == PLIANT_REASON_RESCALE || a->flag[2] == PLIANT_REASON_DRAIN;
+    bool waited = a->flag[2] == PLIANT_REASON_RESCALE || a->flag[2] == PLIANT_REASON_DRAIN ||
+                  a->flag[2] == PLIANT_REASON_RECLAIM;
     bool failed = to == PLIANT_RESTARTING || to == PLIANT_RETRYING_EXECUTION_GRAPH_CREATION;
 
     line_begin(j, r->view.at_ms, "state");

@@ -31,6 +31,7 @@ static const char *template_of(enum pliant_reason reason)
         [PLIANT_REASON_SLOTS_GONE] = "a slot of the plan is gone, {slots} left",
         [PLIANT_REASON_RESCALE] = "rescale {move}: {slots}{since}{checkpoint}",
         [PLIANT_REASON_DRAIN] = "{node} drains, {move}: {slots} elsewhere{checkpoint}",
+        [PLIANT_REASON_RECLAIM] = "slots of {node} go back, {move}: {slots} left{checkpoint}",
         [PLIANT_REASON_BACKOFF_OVER] = "back-off is over: {slots}, {wanted}",
         [PLIANT_REASON_TARGET_REACHABLE] = "all tasks are down, {slots} as planned",
         [PLIANT_REASON_TARGET_UNREACHABLE] = "all tasks are down, not as planned: {slots}, {wanted}",
@@ -284,6 +285,7 @@ const char *sentence_of_cause(enum pliant_reason reason)
     static const char *const causes[PLIANT_REASONS] = {
         [PLIANT_REASON_RESCALE] = "rescale",
         [PLIANT_REASON_DRAIN] = "drain",
+        [PLIANT_REASON_RECLAIM] = "slots reclaimed",
         [PLIANT_REASON_TASK_FAILED] = "task failure",
         [PLIANT_REASON_NODE_LOST] = "node loss",
         [PLIANT_REASON_DRAINING_NODE_LOST] = "loss of a draining node",

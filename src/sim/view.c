@@ -42,7 +42,8 @@ static void take_change(struct view *v, const struct pliant_action *a)
     if (a->flag[1] == PLIANT_EXECUTING)
         for (uint32_t i = 0; i < v->n_vertices; i++)
             v->parallelism[i] = pliant_parallelism(v->sched, (pliant_vertex_id){i + 1});
-    if (a->flag[2] == PLIANT_REASON_RESCALE || a->flag[2] == PLIANT_REASON_DRAIN)
+    if (a->flag[2] == PLIANT_REASON_RESCALE || a->flag[2] == PLIANT_REASON_DRAIN ||
+        a->flag[2] == PLIANT_REASON_RECLAIM)
         v->has_aim = find_aim(v, a->change.slots);
 }
 

@@ -271,6 +271,7 @@ static const char *const keys_of[PLIANT_EVENTS][10] = {
     [PLIANT_EV_NODE_DRAIN_WITHDRAWN] = {NODE_KEYS},
     [PLIANT_EV_NODE_LOST] = {NODE_KEYS},
     [PLIANT_EV_SLOTS_GRANTED] = {NODE_KEYS, "slots"},
+    [PLIANT_EV_SLOTS_RECLAIMED] = {NODE_KEYS, "slots", "deadline_at_ms"},
     [PLIANT_EV_SLOTS_RESERVED] = {"ev", "plan"},
     [PLIANT_EV_SLOTS_REFUSED] = {"ev", "plan"},
     [PLIANT_EV_CREATION_FAILED] = {"ev", "plan", "recoverable", "cause"},
@@ -342,6 +343,12 @@ static void members(struct reader *r, struct pliant_event *ev)
         ev->granted.name = text(r, "node");
         ev->granted.incarnation = id_or_0(r, "incarnation");
         ev->granted.slots = count(r, "slots");
+        return;
+    case PLIANT_EV_SLOTS_RECLAIMED:
+        ev->reclaimed.name = text(r, "node");
+        ev->reclaimed.incarnation = id_or_0(r, "incarnation");
+        ev->reclaimed.slots = count(r, "slots");
+        ev->reclaimed.deadline_at_ms = instant(r, "deadline_at_ms");
         return;
     case PLIANT_EV_SLOTS_RESERVED:
     case PLIANT_EV_SLOTS_REFUSED:
@@ -503,7 +510,7 @@ static void set_option(struct reader *r, const char *key, const char *value)
     struct pliant_error why;
 
     if (!r->error && value && pliant_config_set(&r->rec->cfg, key, value, &why) < 0)
-        r->error = doc_error(&r->rec->doc, r->map, r->err, "%s: %s", key, why.text);
+        r->error = doc_error(&r->rec->doc, r->map, r->err, "%s", why.text);
 }
 
 static void read_options(struct reader *r)

@@ -211,6 +211,11 @@ static void write_event_members(const struct writer *w, const struct pliant_even
         write_life(j, ev->granted.name, ev->granted.incarnation);
         json_uint(j, "slots", ev->granted.slots);
         return;
+    case PLIANT_EV_SLOTS_RECLAIMED:
+        write_life(j, ev->reclaimed.name, ev->reclaimed.incarnation);
+        json_uint(j, "slots", ev->reclaimed.slots);
+        write_instant(j, "deadline_at_ms", ev->reclaimed.deadline_at_ms);
+        return;
     case PLIANT_EV_SLOTS_RESERVED:
     case PLIANT_EV_SLOTS_REFUSED:
         json_uint(j, "plan", ev->plan.plan);

@@ -62,30 +62,33 @@ static void pend(struct pliant_sched *s, int64_t end_at_ms)
     ask_for_checkpoint(s);
 }
 
-/* ---- the move --------------------------------------------------------------------------- */
-
-/* With a target where something sufficient is left, else to wait [S-DRN-5, S-DRN-6]. */
-static struct state move(struct pliant_sched *s, pliant_node_id node)
-{
-    struct failure moved = {.class = {.recoverable = true, .drain = true},
-                            .why = {.reason = PLIANT_REASON_DRAIN,
-                                    .node = node,
-                                    .since_at_ms = s->state.executing.drain.notice_at_ms}};
-    struct state next = failure_decide(s, &moved);
-
-    if (next.id != PLIANT_RESTARTING || !achievable(s, s->pool.n_offered))
-        return next;
-    for (uint32_t v = 0; v < s->job->n_vertices; v++)
-        s->target[v] = s->scratch[v];
-    next.restarting.has_target = true;
-    next.why.detail = s->state.executing.drain.covered ? (int64_t)s->checkpoints.completed_id : 0;
-    return next;
-}
+/* ---- who leaves ------------------------------------------------------------------------- */
 
 /* Will it go, with tasks of the job on it? */
-static bool leaves_with_tasks(const struct pool_node *node)
+static bool drains_with_tasks(const struct pool_node *node)
 {
     return node && node->draining && node->n_used > 0;
+}
+
+/* ... or some of its slots? */
+static bool leaves_with_tasks(const struct pool_node *node)
+{
+    return drains_with_tasks(node) || (node && node->n_reclaimed > 0);
+}
+
+static int64_t end_of(const struct pool_node *node)
+{
+    if (node->draining && node->drain_end_at_ms < node->reclaim_end_at_ms)
+        return node->drain_end_at_ms;
+    return node->n_reclaimed > 0 ? node->reclaim_end_at_ms : node->drain_end_at_ms;
+}
+
+static bool any_drains(const struct pliant_sched *s)
+{
+    for (size_t row = 0; s->pool.n_draining > 0 && row < s->pool.nodes.n; row++)
+        if (drains_with_tasks(s->pool.nodes.v[row]))
+            return true;
+    return false;
 }
 
 /* The node whose end comes first, of those that the job still uses. */
@@ -96,10 +99,39 @@ static const struct pool_node *first_to_go(const struct pliant_sched *s)
     for (size_t row = 0; s->pool.n_used_leaving > 0 && row < s->pool.nodes.n; row++) {
         const struct pool_node *node = s->pool.nodes.v[row];
 
-        if (leaves_with_tasks(node) && (!first || node->drain_end_at_ms < first->drain_end_at_ms))
+        if (leaves_with_tasks(node) && (!first || end_of(node) < end_of(first)))
             first = node;
     }
     return first;
+}
+
+/* ---- the move --------------------------------------------------------------------------- */
+
+/* What others of the pool shall have is moved for without a budget: nothing failed, and no provider
+ * takes anything away. */
+static struct state move_for_others(struct pliant_sched *s, struct why why)
+{
+    why.reason = PLIANT_REASON_RECLAIM;
+    record_restart(s, PLIANT_TRIGGER_RECLAIM);
+    return restarting(s, 0, false, why);
+}
+
+/* With a target where something sufficient is left, else to wait [S-DRN-5, S-DRN-6]. */
+static struct state move(struct pliant_sched *s, pliant_node_id node)
+{
+    struct failure moved = {.class = {.recoverable = true, .drain = true},
+                            .why = {.reason = PLIANT_REASON_DRAIN,
+                                    .node = node,
+                                    .since_at_ms = s->state.executing.drain.notice_at_ms}};
+    struct state next = any_drains(s) ? failure_decide(s, &moved) : move_for_others(s, moved.why);
+
+    if (next.id != PLIANT_RESTARTING || !achievable(s, s->pool.n_offered))
+        return next;
+    for (uint32_t v = 0; v < s->job->n_vertices; v++)
+        s->target[v] = s->scratch[v];
+    next.restarting.has_target = true;
+    next.why.detail = s->state.executing.drain.covered ? (int64_t)s->checkpoints.completed_id : 0;
+    return next;
 }
 
 static bool fits(const struct pliant_sched *s)
@@ -128,8 +160,9 @@ struct state drain_began(struct pliant_sched *s, struct pool_node *node)
 {
     if (node->n_used == 0)
         return STAY; /* [S-DRN-2] */
-    notify(s, node);
-    pend(s, node->drain_end_at_ms);
+    if (node->draining)
+        notify(s, node);
+    pend(s, end_of(node));
     return drain_consider(s);
 }
 
@@ -142,8 +175,9 @@ void drain_enter(struct pliant_sched *s)
 
         if (!leaves_with_tasks(node))
             continue;
-        notify(s, node);
-        pend(s, node->drain_end_at_ms);
+        if (node->draining)
+            notify(s, node);
+        pend(s, end_of(node));
     }
 }
 
@@ -160,9 +194,9 @@ struct state drain_over(struct pliant_sched *s)
         deadline_arm(&e->again, &s->clock, s->clock.now_ms);
         return STAY;
     }
-    e->drain.end_at_ms = first->drain_end_at_ms;
+    e->drain.end_at_ms = end_of(first);
     if (!e->drain.last_checkpoint)
-        deadline_arm(&e->drain.move, &s->clock, first->drain_end_at_ms - lead_ms(s));
+        deadline_arm(&e->drain.move, &s->clock, e->drain.end_at_ms - lead_ms(s));
     return drain_consider(s);
 }
 

@@ -169,7 +169,7 @@ static struct pool_node *current_node(struct pliant_sched *s, const char *name,
 static void lose(struct pliant_sched *s, struct pool_node *node)
 {
     struct failure failure;
-    bool drained = node->draining;
+    bool drained = node->draining || node->n_reclaimed > 0;
 
     if (node_gone(s, node, &failure)) {
         settle(s, ops(s)->on_failure(s, &failure));
@@ -228,6 +228,22 @@ static void slots_granted(struct pliant_sched *s, const struct pliant_event *ev)
         sched_no_memory(s);
     else if (!node->draining)
         added_slots(s);
+}
+
+/* Free slots go back at once; others are vacated by a move, as for a drain. */
+static void slots_reclaimed(struct pliant_sched *s, const struct pliant_event *ev)
+{
+    struct pool_node *node = current_node(s, ev->reclaimed.name, ev->reclaimed.incarnation);
+    int64_t end = ev->reclaimed.deadline_at_ms;
+
+    if (!node)
+        return;
+    if (end == PLIANT_NEVER)
+        end = instant_after(s->clock.now_ms, DRAIN_DEFAULT_MS);
+    if (pool_reclaim(&s->pool, node, ev->reclaimed.slots, s->clock.now_ms, end) < 0)
+        sched_no_memory(s);
+    else if (node->n_reclaimed > 0 && ops(s)->on_drain)
+        settle(s, ops(s)->on_drain(s, node));
 }
 
 static void node_withdrawn(struct pliant_sched *s, const struct pliant_event *ev)
@@ -446,7 +462,8 @@ static void checkpoint_news(struct pliant_sched *s, const struct pliant_event *e
 static bool comes_too_late(const struct pliant_sched *s, const struct pliant_event *ev)
 {
     return s->state.id == PLIANT_FINISHED &&
-           (ev->kind == PLIANT_EV_NODE_UP || ev->kind == PLIANT_EV_SLOTS_GRANTED);
+           (ev->kind == PLIANT_EV_NODE_UP || ev->kind == PLIANT_EV_SLOTS_GRANTED ||
+            ev->kind == PLIANT_EV_SLOTS_RECLAIMED);
 }
 
 static void deliver(struct pliant_sched *s, const struct pliant_event *ev)
@@ -476,6 +493,9 @@ static void deliver(struct pliant_sched *s, const struct pliant_event *ev)
         return;
     case PLIANT_EV_SLOTS_GRANTED:
         slots_granted(s, ev);
+        return;
+    case PLIANT_EV_SLOTS_RECLAIMED:
+        slots_reclaimed(s, ev);
         return;
     case PLIANT_EV_SLOTS_RESERVED:
     case PLIANT_EV_SLOTS_REFUSED:
@@ -539,5 +559,6 @@ int machine_step(struct pliant_sched *s, int64_t now_ms, const struct pliant_eve
     if (!s->no_memory)
         deliver(s, ev);
     run_due(s);
+    return_reclaimed(s);
     return s->no_memory ? -ENOMEM : 0;
 }

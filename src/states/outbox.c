@@ -39,38 +39,48 @@ void emit_savepoint_ended(struct pliant_sched *s, const char *path, const char *
     act->savepoint.cause = outbox_text(s, path ? "" : cause && *cause ? cause : "unknown cause");
 }
 
+/* Owned by the outbox from here on. */
+static void *keep(struct pliant_sched *s, void *block)
+{
+    void **place = block ? vec_push(s->alloc, &s->blocks) : NULL;
+
+    if (place) {
+        *place = block;
+        return block;
+    }
+    mem_free(s->alloc, block);
+    sched_no_memory(s);
+    return NULL;
+}
+
+void *outbox_block(struct pliant_sched *s, size_t n, size_t size)
+{
+    return keep(s, mem_zero(s->alloc, n, size));
+}
+
 const char *outbox_text(struct pliant_sched *s, const char *text)
 {
-    char **place;
+    const char *copy;
 
     if (!text)
         return NULL;
-    place = vec_push(s->alloc, &s->texts);
-    if (place)
-        *place = mem_text(s->alloc, text, 8 * PLIANT_CAUSE_MAX);
-    if (place && *place)
-        return *place;
-    sched_no_memory(s);
-    return "";
+    copy = keep(s, mem_text(s->alloc, text, 8 * PLIANT_CAUSE_MAX));
+    return copy ? copy : "";
 }
 
 void outbox_clear(struct pliant_sched *s)
 {
-    for (size_t i = 0; i < s->texts.n; i++)
-        mem_free(s->alloc, s->texts.v[i]);
-    s->texts.n = 0;
+    for (size_t i = 0; i < s->blocks.n; i++)
+        mem_free(s->alloc, s->blocks.v[i]);
+    s->blocks.n = 0;
     s->actions.n = 0;
-    s->released.n = 0;
     if (s->actions.cap > KEPT_ACTIONS)
         vec_free(s->alloc, &s->actions);
-    if (s->released.cap > KEPT_ACTIONS)
-        vec_free(s->alloc, &s->released);
 }
 
 void outbox_free(struct pliant_sched *s)
 {
     outbox_clear(s);
-    vec_free(s->alloc, &s->texts);
+    vec_free(s->alloc, &s->blocks);
     vec_free(s->alloc, &s->actions);
-    vec_free(s->alloc, &s->released);
 }

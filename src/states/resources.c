@@ -242,27 +242,37 @@ void previous_sizes(struct pliant_sched *s, const struct pliant_state_size *size
 
 /* ---- giving back ------------------------------------------------------------------------ */
 
-static void give_back(struct pliant_sched *s, uint32_t row)
-{
-    pliant_slot_id *place = vec_push(s->alloc, &s->released);
+/* Slots that one RELEASE names. */
+struct release {
+    pliant_slot_id *slots;
+    uint32_t n, max;
+};
 
-    if (!place) {
-        sched_no_memory(s);
+static struct release release_begin(struct pliant_sched *s, uint64_t max)
+{
+    struct release r = {.slots = max > 0 ? outbox_block(s, (size_t)max, sizeof *r.slots) : NULL};
+
+    r.max = r.slots ? (uint32_t)max : 0;
+    return r;
+}
+
+static void give_back(struct pliant_sched *s, struct release *r, uint32_t row)
+{
+    if (r->n == r->max)
         return;
-    }
-    place->v = row + 1;
+    r->slots[r->n++].v = row + 1;
     pool_release(&s->pool, row);
 }
 
-static void emit_released(struct pliant_sched *s)
+static void release_end(struct pliant_sched *s, const struct release *r)
 {
     struct pliant_action *act;
 
-    if (s->released.n == 0)
+    if (r->n == 0)
         return;
     act = emit(s, PLIANT_ACT_RELEASE);
-    act->release.n = (uint32_t)s->released.n;
-    act->release.slots = s->released.v;
+    act->release.n = r->n;
+    act->release.slots = r->slots;
 }
 
 static bool idle_too_long(const struct pliant_sched *s, uint32_t row)
@@ -271,32 +281,53 @@ static bool idle_too_long(const struct pliant_sched *s, uint32_t row)
                                              s->cfg.slot_idle_timeout_ms) <= s->clock.now_ms;
 }
 
+/* Of the slots that are idle for too long, those of nodes without any task, or all. */
+static void give_back_idle(struct pliant_sched *s, struct release *r, bool whole_nodes)
+{
+    struct pool *pool = &s->pool;
+
+    for (uint32_t row = pool->idle_first; r->n < r->max && idle_too_long(s, row);) {
+        const struct pool_slot *slot = &pool->slots.v[row];
+        uint32_t after = slot->idle_after;
+
+        if (!whole_nodes || pool->nodes.v[slot->node]->n_used == 0)
+            give_back(s, r, row);
+        row = after;
+    }
+}
+
 /* Slots beyond what is wanted, idle for the whole timeout. Those of nodes that the job does not
  * use at all go first: only a whole node is of use to whoever provides it. */
 void release_idle(struct pliant_sched *s)
 {
-    struct pool *pool = &s->pool;
-    uint64_t surplus =
-        pool->n_offered > s->bounds.desired ? pool->n_offered - s->bounds.desired : 0;
+    uint64_t offered = s->pool.n_offered, desired = s->bounds.desired;
+    struct release r;
 
-    for (int pass = 0; pass < 2; pass++)
-        for (uint32_t row = pool->idle_first; surplus > 0 && idle_too_long(s, row);) {
-            const struct pool_slot *slot = &pool->slots.v[row];
-            uint32_t after = slot->idle_after;
-
-            if (pass == 1 || pool->nodes.v[slot->node]->n_used == 0) {
-                give_back(s, row);
-                surplus--;
-            }
-            row = after;
-        }
-    emit_released(s);
+    if (offered <= desired || !idle_too_long(s, s->pool.idle_first))
+        return;
+    r = release_begin(s, offered - desired);
+    give_back_idle(s, &r, true);
+    give_back_idle(s, &r, false);
+    release_end(s, &r);
 }
 
 void release_all(struct pliant_sched *s)
 {
-    for (uint32_t row = 0; row < s->pool.slots.n; row++)
+    struct release r = release_begin(s, s->pool.n_held);
+
+    for (uint32_t row = 0; r.n < r.max && row < s->pool.slots.n; row++)
         if (s->pool.slots.v[row].held)
-            give_back(s, row);
-    emit_released(s);
+            give_back(s, &r, row);
+    release_end(s, &r);
+}
+
+void return_reclaimed(struct pliant_sched *s)
+{
+    struct release r = release_begin(s, s->pool.returning.n);
+
+    for (size_t i = 0; i < r.max; i++)
+        if (s->pool.slots.v[s->pool.returning.v[i]].held) /* unless all were, at the end */
+            give_back(s, &r, s->pool.returning.v[i]);
+    s->pool.returning.n = 0;
+    release_end(s, &r);
 }

@@ -181,8 +181,7 @@ struct pliant_sched {
 
     /* the outbox: valid until the next step */
     struct VEC(struct pliant_action) actions;
-    struct VEC(char *) texts;
-    struct VEC(pliant_slot_id) released;
+    struct VEC(void *) blocks;
     struct pliant_action spare; /* written where there is no memory for one; read by nobody */
 };
 
@@ -252,6 +251,8 @@ void sched_no_memory(struct pliant_sched *s);
 struct pliant_action *emit(struct pliant_sched *s, enum pliant_action_kind kind);
 void emit_refused(struct pliant_sched *s, enum pliant_reason reason, uint32_t vertex);
 void emit_savepoint_ended(struct pliant_sched *s, const char *path, const char *cause);
+/* n zeroed objects that live until the next step; NULL: no memory, which is noted. */
+void *outbox_block(struct pliant_sched *s, size_t n, size_t size);
 /* A copy that lives until the next step; "" for want of memory, NULL for NULL. */
 const char *outbox_text(struct pliant_sched *s, const char *text);
 void outbox_clear(struct pliant_sched *s);
@@ -272,6 +273,8 @@ void previous_sizes(struct pliant_sched *s, const struct pliant_state_size *size
 /* Give back what is idle for too long and not wanted [S-IDL-1]. */
 void release_idle(struct pliant_sched *s);
 void release_all(struct pliant_sched *s);
+/* Give back what was reclaimed and is free by now. */
+void return_reclaimed(struct pliant_sched *s);
 
 /* ---- failures.c: the one failure path --------------------------------------------------- */
 

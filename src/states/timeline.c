@@ -303,7 +303,7 @@ static void record_codec(struct codec *c, const struct timeline *t, struct resca
         CODEC(c, r->view.requirements_id[i]);
     }
     CODEC(c, r->view.attempt);
-    CODEC_ENUM(c, r->view.trigger, PLIANT_TRIGGER_DRAIN + 1);
+    CODEC_ENUM(c, r->view.trigger, PLIANT_TRIGGER_RECLAIM + 1);
     CODEC_ENUM(c, r->view.end, PLIANT_RESCALE_JOB_SUSPENDED + 1);
     CODEC(c, r->view.start_at_ms);
     CODEC(c, r->view.end_at_ms);

@@ -139,6 +139,11 @@ static void draw_event(struct bytes *b, const struct pliant_sched *s, const stru
         ev->granted.name = NODES[x % 6];
         ev->granted.slots = x >> 6;
         return;
+    case PLIANT_EV_SLOTS_RECLAIMED:
+        ev->reclaimed.name = NODES[x % 6];
+        ev->reclaimed.slots = x >> 6;
+        ev->reclaimed.deadline_at_ms = (int64_t)(x >> 3 & 7) * 500;
+        return;
     case PLIANT_EV_SLOTS_RESERVED:
     case PLIANT_EV_SLOTS_REFUSED:
     case PLIANT_EV_CREATION_FAILED:
