@@ -48,6 +48,10 @@ static const struct word spread_words[] = {{"none", PLIANT_SPREAD_NONE},
                                            {"domains", PLIANT_SPREAD_DOMAINS},
                                            {0}};
 static const struct word policy_words[] = {{"parallelism-change", PLIANT_POLICY_PARALLELISM_CHANGE},
+                                           {"never", PLIANT_POLICY_NEVER},
+                                           {"immediate", PLIANT_POLICY_IMMEDIATE},
+                                           {"ray-elastic", PLIANT_POLICY_RAY_ELASTIC},
+                                           {"torchrun", PLIANT_POLICY_TORCHRUN},
                                            {0}};
 static const struct word restart_words[] = {{"none", PLIANT_RESTART_NONE},
                                             {"off", PLIANT_RESTART_NONE},
@@ -168,8 +172,11 @@ static const struct row rows[] = {
     {KEY(ADAPTIVE "rescale-trigger.active-checkpoint.enabled"), FIELD(active_checkpoint), BOOLEAN,
      DEFAULT("false"), HELP("a rescale asks for a checkpoint instead of waiting for the next")},
     {KEY("pliant.rescale.policy"), FIELD(rescale_policy),
-     ONE_OF(policy_words, "parallelism-change"), DEFAULT("parallelism-change"),
-     HELP("what makes a rescale worth its restart: any change of parallelism")},
+     ONE_OF(policy_words, "parallelism-change | never | immediate | ray-elastic | torchrun"),
+     DEFAULT("parallelism-change"),
+     HELP("what makes a rescale worth its restart: any change of parallelism when the timings of "
+          "Executing say so, or as another system would; under the others, those timings are 0 "
+          "where nobody set them")},
     {KEY(ADAPTIVE "min-parallelism-increase"), HOST, COUNT_FROM(1), DEFAULT("1"), NO_EFFECT,
      HELP("dead in Flink since 2.0")},
     {KEY(ADAPTIVE "scaling-interval.max"), HOST, SPAN, DEFAULT(""), NO_EFFECT,
@@ -547,6 +554,19 @@ static void choose_restart(struct pliant_config *cfg)
             store_default(&rows[i], cfg);
 }
 
+/* A policy that does its own waiting is not to wait for Flink's timings on top of it. */
+static void resolve_timing(struct pliant_config *cfg)
+{
+    if (cfg->rescale_policy == PLIANT_POLICY_PARALLELISM_CHANGE)
+        return;
+    if (cfg->cooldown_ms == PLIANT_UNSET)
+        cfg->cooldown_ms = 0;
+    if (cfg->executing_stabilization_ms == PLIANT_UNSET)
+        cfg->executing_stabilization_ms = 0;
+    if (cfg->max_trigger_delay_ms == PLIANT_UNSET)
+        cfg->max_trigger_delay_ms = 0;
+}
+
 /* Defaults that are no constants. */
 static void resolve_dependent(struct pliant_config *cfg)
 {
@@ -605,6 +625,7 @@ int pliant_config_resolve(struct pliant_config *cfg, struct pliant_error *err)
     struct value v;
     int r;
 
+    resolve_timing(&c);
     for (size_t i = 0; i < N_ROWS; i++) {
         if (rows[i].offset == HOST_KEEPS)
             continue;

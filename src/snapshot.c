@@ -106,6 +106,7 @@ static void executing_codec(struct codec *c, struct executing *e)
     deadline_codec(c, &e->again);
     CODEC(c, e->countdown);
     CODEC(c, e->trigger_checkpoint);
+    codec_bool(c, &e->wants_checkpoint);
     checkpointing_codec(c, &e->checkpointing);
     drain_codec(c, &e->drain);
 }

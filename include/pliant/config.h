@@ -46,7 +46,15 @@ enum pliant_mode { PLIANT_MODE_NORMAL, PLIANT_MODE_REACTIVE };
 
 enum pliant_spread { PLIANT_SPREAD_NONE, PLIANT_SPREAD_NODES, PLIANT_SPREAD_DOMAINS };
 
-enum pliant_rescale_policy { PLIANT_POLICY_PARALLELISM_CHANGE };
+/* When a rescale is worth its restart. All but the first two stand for other systems, to compare
+ * with; under all but the first, timings of Executing that nobody set are 0. */
+enum pliant_rescale_policy {
+    PLIANT_POLICY_PARALLELISM_CHANGE, /* always, when the transition manager says so: Flink's */
+    PLIANT_POLICY_NEVER,              /* only a loss or a drain restarts the job */
+    PLIANT_POLICY_IMMEDIATE,          /* at each change, after a checkpoint of its own */
+    PLIANT_POLICY_RAY_ELASTIC,        /* looks once a minute, resizes without a checkpoint */
+    PLIANT_POLICY_TORCHRUN,           /* at each change, without a checkpoint */
+};
 
 enum pliant_restart_kind {
     PLIANT_RESTART_UNSET, /* none without checkpointing, exponential-delay with it [S-POL-6] */

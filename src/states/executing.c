@@ -41,6 +41,28 @@ static struct state rescale(struct pliant_sched *s)
     return restarting(s, 0, true, why);
 }
 
+/* Its completion is a trigger, and the policy is asked again. One that is pending has to end first.
+ */
+static void checkpoint_for_policy(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+
+    if (e->wants_checkpoint && checkpoint_trigger(s, &e->checkpointing, PLIANT_CHECKPOINT_RESCALE))
+        e->wants_checkpoint = false;
+}
+
+static struct rescale_answer ask_policy(struct pliant_sched *s)
+{
+    return rescale_policy_ask(
+        &s->policy,
+        &(struct rescale_offer){.now_ms = s->clock.now_ms,
+                                .entered_at_ms = s->entered_at_ms,
+                                .first_change_at_ms = s->state.executing.manager.first_change_at_ms,
+                                .can_checkpoint = checkpointing_on(s),
+                                .has_checkpoint = s->checkpoints.completed_id != 0,
+                                .checkpoint_at_ms = s->checkpoints.triggered_at_ms});
+}
+
 /* The manager would go: ask the policy. While a drain is pending the move judges [S-DRN-7]. */
 static struct state verdict(struct pliant_sched *s, enum verdict verdict)
 {
@@ -49,10 +71,12 @@ static struct state verdict(struct pliant_sched *s, enum verdict verdict)
 
     if (verdict == VERDICT_STAY || e->drain.pending)
         return STAY;
-    answer = rescale_policy_ask(&s->policy, &(struct rescale_offer){.now_ms = s->clock.now_ms});
-    if (answer.now)
+    answer = ask_policy(s);
+    e->wants_checkpoint = answer.verdict == RESCALE_AFTER_CHECKPOINT;
+    if (answer.verdict == RESCALE_NOW)
         return rescale(s);
     deadline_arm(&e->again, &s->clock, answer.again_at_ms);
+    checkpoint_for_policy(s);
     return STAY;
 }
 
@@ -192,8 +216,10 @@ static struct state on_news(struct pliant_sched *s, enum checkpoint_news news,
         next = savepoint_ended(s, ended, NULL, ev ? ev->checkpoint.cause : "the savepoint expired");
         break;
     }
-    if (next.id == STATE_STAY)
+    if (next.id == STATE_STAY) {
         checkpointing_look(s, &s->state.executing.checkpointing);
+        checkpoint_for_policy(s);
+    }
     return next;
 }
 
@@ -274,6 +300,7 @@ static struct state on_tasks(struct pliant_sched *s)
                    ? finished(s, PLIANT_JOB_FINISHED, WHY(PLIANT_REASON_ALL_FINISHED))
                    : finished(s, PLIANT_JOB_CANCELED, WHY(PLIANT_REASON_ALL_CANCELED));
     checkpointing_look(s, &s->state.executing.checkpointing);
+    checkpoint_for_policy(s);
     return drain_consider(s);
 }
 
@@ -343,6 +370,7 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     e->check = e->again = DEADLINE_NONE;
     e->countdown = -1;
     e->trigger_checkpoint = 0;
+    e->wants_checkpoint = false;
     e->manager = manager_start(timing, &s->clock);
     if (from == PLIANT_STOP_WITH_SAVEPOINT) {
         checkpointing_resume(s, &e->checkpointing); /* [S-SWS-7] */

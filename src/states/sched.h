@@ -70,6 +70,7 @@ struct executing {
     struct deadline again; /* the policy said "not now": trigger then */
     int64_t countdown;     /* failed checkpoints left until one acts as a trigger; -1: not armed */
     uint64_t trigger_checkpoint; /* the one that is acting as a trigger now, or 0 */
+    bool wants_checkpoint;       /* the policy does, but one was pending or not all tasks ran */
     struct checkpointing checkpointing;
     struct drain drain;
 };

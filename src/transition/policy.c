@@ -3,20 +3,60 @@
 
 #include <assert.h>
 
-static struct rescale_answer answer(const struct rescale_policy *policy)
+#include "util/deadline.h"
+
+static struct rescale_answer now(void)
+{
+    return (struct rescale_answer){.verdict = RESCALE_NOW, .again_at_ms = PLIANT_NEVER};
+}
+
+static struct rescale_answer not_before(int64_t at_ms)
+{
+    return (struct rescale_answer){.verdict = RESCALE_NOT_YET, .again_at_ms = at_ms};
+}
+
+/* One that began after the change, so that the restart throws nothing away. */
+static struct rescale_answer after_checkpoint(const struct rescale_offer *offer)
+{
+    if (!offer->can_checkpoint ||
+        (offer->has_checkpoint && offer->checkpoint_at_ms >= offer->first_change_at_ms))
+        return now();
+    return (struct rescale_answer){.verdict = RESCALE_AFTER_CHECKPOINT,
+                                   .again_at_ms = PLIANT_NEVER};
+}
+
+/* Looks come at whole intervals from the start of this run. */
+static struct rescale_answer at_next_look(const struct rescale_offer *offer)
+{
+    int64_t since_look = (offer->now_ms - offer->entered_at_ms) % RAY_ELASTIC_LOOK_MS;
+
+    if (since_look == 0 && offer->now_ms > offer->entered_at_ms)
+        return now();
+    return not_before(instant_after(offer->now_ms, RAY_ELASTIC_LOOK_MS - since_look));
+}
+
+static struct rescale_answer answer(const struct rescale_policy *policy,
+                                    const struct rescale_offer *offer)
 {
     switch (policy->kind) {
     case PLIANT_POLICY_PARALLELISM_CHANGE: /* a GO means that the parallelism would change */
-        break;
+    case PLIANT_POLICY_TORCHRUN:
+        return now();
+    case PLIANT_POLICY_NEVER:
+        return not_before(PLIANT_NEVER);
+    case PLIANT_POLICY_IMMEDIATE:
+        return after_checkpoint(offer);
+    case PLIANT_POLICY_RAY_ELASTIC:
+        return at_next_look(offer);
     }
-    return (struct rescale_answer){.now = true, .again_at_ms = PLIANT_NEVER};
+    return now();
 }
 
 struct rescale_answer rescale_policy_ask(const struct rescale_policy *policy,
                                          const struct rescale_offer *offer)
 {
-    struct rescale_answer a = answer(policy);
+    struct rescale_answer a = answer(policy, offer);
 
-    assert(a.now || a.again_at_ms > offer->now_ms); /* or the host would ask without end */
+    assert(a.verdict != RESCALE_NOT_YET || a.again_at_ms > offer->now_ms); /* no endless asking */
     return a;
 }
