@@ -18,11 +18,14 @@ void failure_archive(struct pliant_sched *s)
 }
 
 /* A rescale that was under way ends with the root of it all [S-TML-11]. */
-static void note_exception(struct pliant_sched *s, enum pliant_reason reason)
+static void note_exception(struct pliant_sched *s)
 {
-    const char *cause = failures_empty(&s->failures) ? "" : s->failures.present.items.v[0].cause;
+    const struct pliant_failure_item *root = s->failures.present.items.v;
 
-    if (timeline_exception(&s->timeline, *cause ? cause : pliant_reason_name(reason)) < 0)
+    if (failures_empty(&s->failures)) /* there was no memory for it */
+        return;
+    if (timeline_exception(&s->timeline, *root->cause ? root->cause
+                                                      : pliant_reason_name(root->reason)) < 0)
         sched_no_memory(s);
 }
 
@@ -38,7 +41,7 @@ static struct state give_up_job(struct pliant_sched *s, const struct failure *fa
                                                         .cause = "drain budget exhausted"});
     if (end.reason != PLIANT_REASON_STOPPING_FAILED)
         end.reason = why;
-    note_exception(s, end.reason);
+    note_exception(s);
     return failing(s, end);
 }
 

@@ -156,6 +156,42 @@ Test(failures, leave_alone_the_finished_tasks_of_a_lost_node) /* [S-FAIL-5] */
     world_free(&w);
 }
 
+Test(failures, are_those_of_the_tasks_that_live_on_the_lost_node) /* [S-FAIL-5, S-PAR-10] */
+{
+    static const struct pliant_vertex_spec vertices[] = {{.id = "wide", .parallelism = 4},
+                                                         {.id = "narrow", .parallelism = 2}};
+    struct world w = world_new((struct world_spec){
+        .vertices = vertices,
+        .n_vertices = 2,
+        .options = {"restart-strategy.type", "fixed-delay"}});
+    const struct pliant_failure *entry;
+
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 3);
+    world_start(&w);
+    world_task(&w, PLIANT_EV_TASK_FINISHED, 1, 1); /* the slot is empty with the next one */
+    world_task(&w, PLIANT_EV_TASK_FINISHED, 2, 1);
+    world_lose(&w, "n2");
+    entry = pliant_failure_at(w.s, 0);
+    cr_assert_eq(entry->n, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        cr_assert_eq(entry->items[i].task.vertex.v, 1);
+        cr_assert_eq(entry->items[i].task.subtask, 2 + i);
+    }
+    world_free(&w);
+}
+
+Test(failures, close_an_open_rescale_with_the_reason_where_no_cause_is_needed) /* [S-TML-11] */
+{
+    struct world w = running("0");
+
+    world_bounds(&w, 1, 5);
+    world_lose(&w, "n1");
+    cr_assert_eq(pliant_rescale_at(w.s, 0)->end, PLIANT_RESCALE_JOB_FAILED);
+    cr_assert_str_eq(pliant_rescale_at(w.s, 0)->spans[0].exception, "node-lost");
+    world_free(&w);
+}
+
 Test(failures, without_a_cause_get_one) /* [S-FAIL-8] */
 {
     static const char *const causes[] = {NULL, ""};
