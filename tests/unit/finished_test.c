@@ -109,6 +109,29 @@ Test(finished, ignores_every_event) /* [S-FIN-1, S-GEN-6] */
     }
 }
 
+Test(finished, holds_no_slot_that_is_granted_after_the_end) /* [S-FIN-1, S-FIN-2] */
+{
+    struct world w = world_running((struct world_spec){0}, 6);
+
+    world_all_tasks(&w, PLIANT_EV_TASK_FINISHED);
+    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_SLOTS_GRANTED,
+                                          .granted = {.name = "n1", .slots = 2}});
+    cr_assert_eq(world_counts(&w).slots, 0);
+    world_free(&w);
+}
+
+Test(finished, makes_no_entry_of_the_failures_of_a_suspended_graph) /* [S-GEN-12] */
+{
+    struct world w = world_running(
+        (struct world_spec){.options = {"restart-strategy.type", "fixed-delay"}}, 4);
+
+    w.cancels = false;
+    world_fail(&w, true);
+    world_plain(&w, PLIANT_EV_SUSPEND); /* tasks live */
+    cr_assert_null(pliant_failure_at(w.s, 0));
+    world_free(&w);
+}
+
 Test(finished, gives_all_slots_back_at_once) /* [S-FIN-2] */
 {
     for (size_t i = 0; i < sizeof HOW / sizeof *HOW; i++) {
