@@ -26,7 +26,7 @@ Test(names, are_there_for_each_value_and_differ)
     EXPECT_TABLE(pliant_action_name, 0, PLIANT_ACTIONS);
     EXPECT_TABLE(pliant_checkpoint_cause_name, 0, PLIANT_CHECKPOINT_STOP + 1);
     EXPECT_TABLE(pliant_drain_reason_name, 0, PLIANT_DRAIN_IDLE + 1);
-    EXPECT_TABLE(pliant_rescale_trigger_name, 0, PLIANT_TRIGGER_DRAIN + 1);
+    EXPECT_TABLE(pliant_rescale_trigger_name, 0, PLIANT_TRIGGER_RECLAIM + 1);
     EXPECT_TABLE(pliant_rescale_end_name, 0, PLIANT_RESCALE_JOB_SUSPENDED + 1);
     EXPECT_TABLE(pliant_rescale_terminal_name, 0, PLIANT_TERMINALS);
 }

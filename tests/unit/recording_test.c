@@ -31,6 +31,8 @@ static const struct pliant_event events[] = {
     {.kind = PLIANT_EV_NODE_DRAIN_WITHDRAWN, .node = {"n1", 1}},
     {.kind = PLIANT_EV_NODE_LOST, .node = {"n\n1", 0}},
     {.kind = PLIANT_EV_SLOTS_GRANTED, .granted = {"n1", 1, UINT32_MAX}},
+    {.kind = PLIANT_EV_SLOTS_RECLAIMED, .reclaimed = {"n1", 1, 2, 60000}},
+    {.kind = PLIANT_EV_SLOTS_RECLAIMED, .reclaimed = {"n1", 0, 0, PLIANT_NEVER}},
     {.kind = PLIANT_EV_SLOTS_RESERVED, .plan = {7, false, NULL}},
     {.kind = PLIANT_EV_SLOTS_REFUSED, .plan = {UINT32_MAX, false, NULL}},
     {.kind = PLIANT_EV_CREATION_FAILED, .plan = {7, true, "no \"class\""}},
