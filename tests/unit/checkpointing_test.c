@@ -483,6 +483,33 @@ Test(checkpointing, is_not_asked_for_actively_by_default) /* [S-EXE-19] */
     world_free(&w);
 }
 
+Test(checkpointing, is_not_asked_for_actively_if_there_are_none_at_all) /* [S-EXE-19] */
+{
+    struct world w = world_running(
+        (struct world_spec){.options = {ACTIVE, AT_ONCE, COOLDOWN, "0 s", STABLE, "20 s"}}, 2);
+
+    world_node(&w, "n2", 1);
+    world_to(&w, 19999);
+    cr_expect_eq(w.checkpoint, 0);
+    world_free(&w);
+}
+
+Test(checkpointing, is_not_asked_for_actively_until_all_tasks_run) /* [S-EXE-19] */
+{
+    struct world w = world_new((struct world_spec){
+        .options = {ACTIVE, INTERVAL, "1 h", AT_ONCE, COOLDOWN, "0 s", STABLE, "20 s"}});
+
+    w.runs = false;
+    world_node(&w, "n1", 2);
+    world_start(&w);
+    world_node(&w, "n2", 1);
+    cr_expect_eq(w.checkpoint, 0);
+    world_all_tasks(&w, PLIANT_EV_TASK_RUNNING);
+    cr_expect_eq(w.checkpoint, 0, "the wish is not kept");
+    expect_taken(&w, 20000, PLIANT_CHECKPOINT_RESCALE);
+    world_free(&w);
+}
+
 Test(checkpointing, is_asked_for_when_stabilizing_begins) /* [S-EXE-19] */
 {
     struct world w = active("0 s", "0 s");

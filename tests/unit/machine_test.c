@@ -237,6 +237,23 @@ static void withdrawn(struct world *w)
     world_withdraw(w, "spare");
 }
 
+static void free_drains(struct world *w)
+{
+    world_drain(w, "spare", 60000);
+}
+
+static void used_drains(struct world *w)
+{
+    world_drain(w, "n1", 60000);
+}
+
+static void reclaimed(struct world *w)
+{
+    world_event(w, (struct pliant_event){
+                       .kind = PLIANT_EV_SLOTS_RECLAIMED,
+                       .reclaimed = {.name = "spare", .slots = 1, .deadline_at_ms = PLIANT_NEVER}});
+}
+
 /* The state that is entered first, and all that the step emits; "-": nothing, and the event is
  * counted as ignored. */
 struct cell {
@@ -244,46 +261,19 @@ struct cell {
     const char *emits;
 };
 
-#define SILENT                                                                                     \
-    {                                                                                              \
-        STAYS, ""                                                                                  \
-    }
-#define IGNORED                                                                                    \
-    {                                                                                              \
-        STAYS, "-"                                                                                 \
-    }
-#define REFUSED                                                                                    \
-    {                                                                                              \
-        STAYS, "refused"                                                                           \
-    }
-#define STORED                                                                                     \
-    {                                                                                              \
-        STAYS, "declare rescale_closed rescale_opened"                                             \
-    }
-#define CANCELED                                                                                   \
-    {                                                                                              \
-        FIN, "state_changed status_changed rescale_closed release archived"                        \
-    }
-#define SUSPENDED                                                                                  \
-    {                                                                                              \
-        FIN, "state_changed status_changed rescale_closed archived"                                \
-    }
-#define FAILED                                                                                     \
-    {                                                                                              \
-        FIN, "failure state_changed status_changed rescale_closed release archived"                \
-    }
-#define ENDS                                                                                       \
-    {                                                                                              \
-        FIN, "state_changed status_changed release archived"                                       \
-    }
-#define RESTARTS                                                                                   \
-    {                                                                                              \
-        RST, "rescale_opened state_changed status_changed cancel"                                  \
-    }
-#define FAILS                                                                                      \
-    {                                                                                              \
-        FLG, "state_changed status_changed cancel"                                                 \
-    }
+/* clang-format off */
+#define SILENT {STAYS, ""}
+#define IGNORED {STAYS, "-"}
+#define REFUSED {STAYS, "refused"}
+#define STORED {STAYS, "declare rescale_closed rescale_opened"}
+#define GIVES_BACK {STAYS, "release"}
+#define CANCELED {FIN, "state_changed status_changed rescale_closed release archived"}
+#define SUSPENDED {FIN, "state_changed status_changed rescale_closed archived"}
+#define FAILED {FIN, "failure state_changed status_changed rescale_closed release archived"}
+#define ENDS {FIN, "state_changed status_changed release archived"}
+#define RESTARTS {RST, "rescale_opened state_changed status_changed cancel"}
+#define FAILS {FLG, "state_changed status_changed cancel"}
+/* clang-format on */
 
 static const struct row {
     void (*happens)(struct world *w);
@@ -313,7 +303,7 @@ static const struct row {
     {global_final, "unrecoverable global failure",
      {{FIN, "failure state_changed status_changed release archived"}, FAILED, FAILED, FAILED,
       FAILS, SILENT}},
-    /* resources [S-CEG-8, S-EXE-6, S-RST-9] */
+    /* resources [S-CEG-8, S-EXE-6, S-RST-9, S-DRN-2, S-DRN-11] */
     {slots, "all slots that are wanted",
      {SILENT, {CEG, "state_changed reserve"}, SILENT, SILENT, SILENT, SILENT}},
     {one_slot, "a slot",
@@ -327,6 +317,12 @@ static const struct row {
     {used_lost, "slots in use are lost",
      {IGNORED, IGNORED, SILENT, SILENT,
       {RST, "rescale_opened state_changed status_changed failure"}, {STAYS, "failure"}}},
+    {free_drains, "a node without tasks drains",
+     {SILENT, SILENT, SILENT, SILENT, SILENT, SILENT}},
+    {used_drains, "a node with tasks drains",
+     {IGNORED, IGNORED, SILENT, SILENT, {STAYS, "notify checkpoint"}, SILENT}},
+    {reclaimed, "a free slot is to be given back",
+     {GIVES_BACK, GIVES_BACK, GIVES_BACK, GIVES_BACK, GIVES_BACK, GIVES_BACK}},
     {withdrawn, "a drain that is none is withdrawn",
      {IGNORED, IGNORED, IGNORED, IGNORED, IGNORED, IGNORED}},
     /* tasks [S-GEN-7] */
@@ -978,6 +974,7 @@ Test(machine, a_malformed_event_changes_nothing)
         {.kind = PLIANT_EV_NODE_LOST},
         {.kind = PLIANT_EV_SLOTS_GRANTED},
         {.kind = PLIANT_EV_SLOTS_GRANTED, .granted = {.name = "n1", .slots = UINT32_MAX}},
+        {.kind = PLIANT_EV_SLOTS_RECLAIMED},
         {.kind = PLIANT_EV_CHECKPOINT_COMPLETED, .checkpoint = {.n_sizes = 1}},
         {.kind = PLIANT_EV_SAVEPOINT_COMPLETED, .checkpoint = {.n_sizes = 1}},
         {.kind = PLIANT_EV_REQUIREMENTS, .requirements = {.n = 1}},

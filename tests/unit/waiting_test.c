@@ -232,8 +232,13 @@ Test(waiting, not_at_all_if_the_timeout_is_zero) /* [S-WFR-8, S-WFR-11] */
     struct world w = world_new((struct world_spec){.options = {WAIT, "0 s"}});
 
     world_start(&w);
-    cr_expect(world_went(&w, "Created > WaitingForResources > CreatingExecutionGraph > Finished"),
-              "the timer precedes the first check");
+    cr_expect(world_went(&w, "Created > WaitingForResources > CreatingExecutionGraph > Finished"));
+    world_free(&w);
+    w = world_new((struct world_spec){.options = {WAIT, "0 s"}});
+    world_node(&w, "n1", 4);
+    w.reserves = false;
+    world_start(&w);
+    expect_goes(&w, 0, PLIANT_REASON_RESOURCE_TIMEOUT); /* the timer precedes the first check */
     world_free(&w);
 }
 
