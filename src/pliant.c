@@ -165,7 +165,7 @@ static bool event_fine(const struct pliant_sched *s, const struct pliant_event *
     case PLIANT_EV_SLOTS_GRANTED:
         return name_fine(ev->granted.name) && slots_fine(s, ev->granted.slots);
     case PLIANT_EV_SLOTS_RECLAIMED:
-        return name_fine(ev->reclaimed.name);
+        return name_fine(ev->reclaimed.name) && ev->reclaimed.deadline_at_ms >= 0;
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_SAVEPOINT_COMPLETED:
         return (ev->checkpoint.n_sizes == 0 || ev->checkpoint.sizes) &&
