@@ -63,6 +63,9 @@ static struct pliant_event event_of(const struct world *w, enum pliant_event_kin
     } else if (kind == PLIANT_EV_SLOTS_GRANTED) {
         ev.granted.name = "n1";
         ev.granted.slots = 0;
+    } else if (kind == PLIANT_EV_SLOTS_RECLAIMED) {
+        ev.reclaimed.name = "n1";
+        ev.reclaimed.slots = 1;
     } else if (kind == PLIANT_EV_SLOTS_RESERVED || kind == PLIANT_EV_SLOTS_REFUSED ||
                kind == PLIANT_EV_CREATION_FAILED) {
         ev.plan.plan = w->plan;
