@@ -6,6 +6,7 @@
 
 #include "util/deadline.h"
 
+#define ENDS 8 /* what ends the job happens once in so many times that it could */
 #define N(array) (sizeof(array) / sizeof *(array))
 
 static const char *const vertex_names[CHAOS_VERTICES] = {"v1", "v2", "v3", "v4", "v5", "v6"};
@@ -26,7 +27,7 @@ static bool one_in(struct chaos *c, uint32_t n)
 
 #define PICK(c, array) ((array)[below((c), (uint32_t)N(array))])
 
-/* ---- the world ------------------------------------------------------------------------------ */
+/* ---- the world ------------------------------------------------------------------------------- */
 
 static void draw_vertices(struct chaos *c, struct pliant_vertex_spec *v, uint32_t n)
 {
@@ -86,7 +87,7 @@ static struct pliant_restart_config draw_strategy(struct chaos *c)
 
     r.fixed.attempts = PICK(c, attempts);
     r.fixed.delay_ms = PICK(c, delays_ms);
-    r.rate.max_failures = 1 + below(c, 6);
+    r.rate.max_failures = 1 + below(c, one_in(c, 3) ? 6 : 60);
     r.rate.interval_ms = 1 + (int64_t)below(c, 60000);
     r.rate.delay_ms = PICK(c, delays_ms);
     r.exponential.initial_ms = PICK(c, initial_ms);
@@ -102,7 +103,7 @@ static void draw_checkpointing(struct chaos *c)
 {
     static const int64_t intervals_ms[] = {PLIANT_UNSET, 500, 2000, 10000, 60000};
     static const int64_t pauses_ms[] = {0, 500, 5000}, timeouts_ms[] = {1000, 10000, 600000};
-    static const int64_t tolerable[] = {-1, -1, 0, 2};
+    static const int64_t tolerable[] = {-1, -1, -1, 0, 2};
     struct pliant_config *cfg = &c->cfg;
 
     cfg->checkpoint_interval_ms = PICK(c, intervals_ms);
@@ -117,7 +118,7 @@ static void draw_checkpointing(struct chaos *c)
 
 static void draw_resources(struct chaos *c)
 {
-    static const int64_t waits_ms[] = {-1, -1, 0, 1000, 10000, 300000};
+    static const int64_t waits_ms[] = {-1, -1, -1, -1, 300000, 10000};
     static const int64_t settles_ms[] = {0, 100, 1000, 10000};
     static const int64_t cooldowns_ms[] = {0, 1000, 5000, 30000};
     static const int64_t delays_ms[] = {PLIANT_UNSET, 0, 1000, 6000, 60000};
@@ -126,7 +127,7 @@ static void draw_resources(struct chaos *c)
     struct pliant_config *cfg = &c->cfg;
 
     cfg->mode = one_in(c, 4) ? PLIANT_MODE_REACTIVE : PLIANT_MODE_NORMAL;
-    cfg->resource_wait_ms = PICK(c, waits_ms);
+    cfg->resource_wait_ms = one_in(c, 16) ? (int64_t)below(c, 2) * 1000 : PICK(c, waits_ms);
     cfg->submission_stabilization_ms = PICK(c, settles_ms);
     cfg->rescale_stabilization_ms = one_in(c, 2) ? PLIANT_UNSET : PICK(c, settles_ms);
     cfg->cooldown_ms = PICK(c, cooldowns_ms);
@@ -140,7 +141,7 @@ static void draw_resources(struct chaos *c)
 static void draw_limits(struct chaos *c)
 {
     static const int64_t timeouts_ms[] = {0, 1000, 30000, 180000}, leads_ms[] = {0, 1000, 5000};
-    static const int64_t moves[] = {-1, -1, 0, 1, 3}, idle_ms[] = {1000, 10000, 50000};
+    static const int64_t moves[] = {-1, -1, -1, -1, 0, 3}, idle_ms[] = {1000, 10000, 50000};
     static const int64_t sizes[] = {0, 1, 16};
     struct pliant_config *cfg = &c->cfg;
 
@@ -277,7 +278,7 @@ static bool slots_granted(struct chaos *c, const struct model *m, struct chaos_e
 
 static bool plan_answered(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
-    uint32_t draw = below(c, 16);
+    uint32_t draw = below(c, 40);
 
     if (!m->plan.pending)
         return false;
@@ -287,7 +288,7 @@ static bool plan_answered(struct chaos *c, const struct model *m, struct chaos_e
         e->ev.kind = PLIANT_EV_SLOTS_REFUSED;
     if (draw == 1) {
         e->ev.kind = PLIANT_EV_CREATION_FAILED;
-        e->ev.plan.recoverable = !one_in(c, 8);
+        e->ev.plan.recoverable = !one_in(c, 32);
         e->ev.plan.cause = "the checkpoint could not be read";
     }
     return true;
@@ -321,7 +322,7 @@ static bool task_failed(struct chaos *c, const struct model *m, struct chaos_eve
         return false;
     e->ev.kind = PLIANT_EV_TASK_FAILED;
     e->ev.failure.task = task;
-    e->ev.failure.recoverable = !one_in(c, 32);
+    e->ev.failure.recoverable = !one_in(c, 256);
     e->ev.failure.cause = one_in(c, 4) ? NULL : "exit code 1";
     return true;
 }
@@ -400,15 +401,18 @@ static bool own_checkpoint(struct chaos *c, const struct model *m, struct chaos_
     e->ev.checkpoint.triggered_at_ms = e->at_ms - (int64_t)below(c, 1000);
     if (e->ev.checkpoint.triggered_at_ms < 0)
         e->ev.checkpoint.triggered_at_ms = 0;
-    draw_sizes(c, e);
+    if (e->ev.kind == PLIANT_EV_CHECKPOINT_COMPLETED)
+        draw_sizes(c, e);
     return true;
 }
 
 static bool global_failure(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
-    (void)m;
+    /* without a graph it is the end of the job */
+    if (m->state != PLIANT_EXECUTING && m->state != PLIANT_STOP_WITH_SAVEPOINT && !one_in(c, 32))
+        return false;
     e->ev.kind = PLIANT_EV_GLOBAL_FAILURE;
-    e->ev.failure.recoverable = !one_in(c, 16);
+    e->ev.failure.recoverable = !one_in(c, 64);
     e->ev.failure.cause = "the coordinator failed";
     return true;
 }
@@ -463,7 +467,7 @@ static bool savepoint_requested(struct chaos *c, const struct model *m, struct c
     (void)m;
     e->ev.kind = PLIANT_EV_SAVEPOINT_REQUESTED;
     e->ev.savepoint.dir = one_in(c, 4) ? NULL : "/savepoints";
-    e->ev.savepoint.cancel = one_in(c, 16);
+    e->ev.savepoint.cancel = one_in(c, 64);
     return true;
 }
 
@@ -473,34 +477,37 @@ static bool stop(struct chaos *c, const struct model *m, struct chaos_event *e)
     e->ev.kind = PLIANT_EV_STOP;
     e->ev.savepoint.dir = one_in(c, 4) ? NULL : "/savepoints";
     e->ev.savepoint.drain = one_in(c, 2);
-    return true;
+    return one_in(c, ENDS);
 }
 
 static bool cancel(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
-    (void)c, (void)m;
+    (void)m;
     e->ev.kind = PLIANT_EV_CANCEL;
-    return true;
+    return one_in(c, ENDS);
 }
 
 static bool suspend(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
-    (void)c, (void)m;
+    (void)m;
     e->ev.kind = PLIANT_EV_SUSPEND;
-    return true;
+    return one_in(c, ENDS);
 }
 
 static bool told_again(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
     int64_t at_ms = e->at_ms;
     size_t n = c->n_past < CHAOS_REMEMBERED ? c->n_past : CHAOS_REMEMBERED;
+    const struct model_node *node;
 
-    (void)m;
     if (n == 0)
         return false;
     *e = c->past[below(c, (uint32_t)n)];
     e->at_ms = at_ms;
-    return true;
+    if (e->ev.kind != PLIANT_EV_NODE_UP)
+        return true;
+    node = model_node(m, e->ev.node_up.name);
+    return node && node->up; /* a life that is over does not come again: that is a host's promise */
 }
 
 /* News of an attempt, a plan or a life that never was, is over, or is still to come. */
@@ -538,7 +545,7 @@ static bool wrong_news(struct chaos *c, const struct model *m, struct chaos_even
 
 /* ---- which of them --------------------------------------------------------------------------- */
 
-/* How often, at most, against the others; `ends` may end the job, so it stays rare. */
+/* How often, at most, against the others that are possible. */
 static const struct kind {
     draw_fn *draw;
     uint32_t weight;
@@ -551,7 +558,7 @@ static const struct kind {
     {task_answered, 1200, true, true},
     {checkpoint_answered, 150, true, true},
     {task_ends, 40, true, true},
-    {node_up, 80, true, true},
+    {node_up, 150, true, true},
     {node_lost, 40, false, true},
     {node_drains, 40, false, true},
     {drain_withdrawn, 20, false, true},
@@ -564,7 +571,7 @@ static const struct kind {
     {savepoint_requested, 10, false, false},
     {told_again, 30, false, false},
     {wrong_news, 30, false, false},
-    {stop, 3, false, false},
+    {stop, 24, false, false},
     {cancel, 1, false, false},
     {suspend, 1, false, false},
 };
@@ -626,8 +633,10 @@ void chaos_draw(struct chaos *c, const struct model *m, int64_t now_ms, int64_t 
         i = draw_kind(c);
         *ret = (struct chaos_event){.at_ms = at_ms};
     } while (!kinds[i].draw(c, m, ret));
-    /* In one step with due timers, which life of a node their actions mean could not be told. */
-    if (at_ms >= deadline_ms && ret->ev.kind == PLIANT_EV_NODE_UP)
+    /* In one step with due timers, which life of a node or slot their actions mean could not be
+     * told. */
+    if (at_ms >= deadline_ms &&
+        (ret->ev.kind == PLIANT_EV_NODE_UP || ret->ev.kind == PLIANT_EV_SLOTS_GRANTED))
         ret->ev.kind = PLIANT_EV_TICK;
     if (kinds[i].again)
         c->past[c->n_past++ % CHAOS_REMEMBERED] = *ret;

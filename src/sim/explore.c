@@ -19,6 +19,7 @@
  */
 
 struct trial {
+    const struct explore_options *options;
     const struct chaos *chaos;         /* the world */
     struct pliant_sched *sched, *twin; /* twin: restored from a snapshot, or NULL */
     struct model model;
@@ -31,12 +32,15 @@ struct trial {
     char detail[256];
 };
 
-static int trial_init(struct trial *t, const struct chaos *chaos, uint32_t snapshot_every)
+static int trial_init(struct trial *t, const struct explore_options *options,
+                      const struct chaos *chaos, uint32_t snapshot_every)
 {
     int r;
 
-    *t = (struct trial){
-        .chaos = chaos, .snapshot_every = snapshot_every, .hash = UINT64_C(0xcbf29ce484222325)};
+    *t = (struct trial){.options = options,
+                        .chaos = chaos,
+                        .snapshot_every = snapshot_every,
+                        .hash = UINT64_C(0xcbf29ce484222325)};
     json_init(&t->text, NULL);
     json_init(&t->twin_text, NULL);
     r = model_init(&t->model, chaos->job, &chaos->cfg);
@@ -129,6 +133,9 @@ static bool trial_step(struct trial *t, struct chaos_event *e)
     broken = pliant_check(t->sched);
     if (broken)
         return breaks(t, "the scheduler's own check", broken);
+    broken = t->options->rule ? t->options->rule(t->options->ctx, t->sched) : NULL;
+    if (broken)
+        return breaks(t, broken, "");
     if (pliant_next_deadline(t->sched) <= t->now_ms)
         return breaks(t, "deadlines lie ahead after a step", "one is due");
     if (!twin_agrees(t, ev) || !twin_born(t))
@@ -227,6 +234,7 @@ static bool feed(struct trial *t, void *ctx)
  * ---------------------------------------------------------------------------------------- */
 
 struct shrink {
+    const struct explore_options *options;
     struct chaos *chaos;
     struct list list;
     bool *without;
@@ -239,7 +247,7 @@ static bool still_breaks(struct shrink *s)
     struct trial t;
     bool same;
 
-    if (trial_init(&t, s->chaos, 1) != 0)
+    if (trial_init(&t, s->options, s->chaos, 1) != 0)
         return false;
     same = !survive(&t, feed, &s->list) && t.rule && strcmp(t.rule, s->rule) == 0;
     trial_free(&t);
@@ -313,7 +321,8 @@ static bool write_steps(struct trial *t, void *ctx)
         if (pliant_step(t->sched, e.at_ms, &e.ev, &acts) != 0)
             return false;
         recording_write_step(w->out, t->chaos->job, t->sched, e.at_ms, &e.ev, &acts);
-        if (model_step(&t->model, e.at_ms, &e.ev, late, &acts, t->sched))
+        if (model_step(&t->model, e.at_ms, &e.ev, late, &acts, t->sched) ||
+            (t->options->rule && t->options->rule(t->options->ctx, t->sched)))
             return false;
     }
     return false;
@@ -330,7 +339,7 @@ static int write_recording(struct shrink *s, const char *path)
         return -errno;
     json_init(&out, file);
     recording_write_header(&out, s->chaos->job, &s->chaos->cfg);
-    r = trial_init(&t, s->chaos, 1);
+    r = trial_init(&t, s->options, s->chaos, 1);
     if (!r)
         survive(&t, write_steps, &(struct writer){s, &out});
     trial_free(&t);
@@ -348,8 +357,12 @@ static int write_recording(struct shrink *s, const char *path)
 static int on_bad(struct run *run, const struct trial *t, const struct explore_options *options,
                   struct explore_result *ret)
 {
-    struct shrink s = {
-        .chaos = run->chaos, .list = {.v = run->events.v, .n = run->events.n}, .rule = t->rule};
+    struct shrink s = {.options = options,
+                       .chaos = run->chaos,
+                       .list = {.v = run->events.v, .n = run->events.n},
+                       .rule = t->rule};
+
+    int r;
 
     ret->bad = true;
     ret->step = t->steps;
@@ -366,7 +379,7 @@ static int on_bad(struct run *run, const struct trial *t, const struct explore_o
         ret->events_left -= s.without[i];
     snprintf(ret->path, sizeof ret->path, "%s/explore-%" PRIu64 ".jsonl",
              options->dir ? options->dir : ".", ret->seed);
-    int r = write_recording(&s, ret->path);
+    r = write_recording(&s, ret->path);
     mem_free(NULL, s.without);
     return r;
 }
@@ -378,7 +391,7 @@ static bool comes_out_again(struct run *run, struct trial *t)
     struct trial again;
     bool same;
 
-    if (trial_init(&again, run->chaos, UINT32_MAX) != 0)
+    if (trial_init(&again, t->options, run->chaos, UINT32_MAX) != 0)
         return breaks(t, "no memory", "for a second run");
     same = survive(&again, feed, &list) && again.hash == t->hash;
     trial_free(&again);
@@ -395,7 +408,7 @@ static int explore_run(const struct explore_options *options, struct explore_res
     assert(r != -EINVAL); /* every world is sound */
     if (r)
         return r;
-    r = trial_init(&t, &chaos, SNAPSHOT_EVERY);
+    r = trial_init(&t, options, &chaos, SNAPSHOT_EVERY);
     assert(r != -EINVAL);
     if (!r && (!survive(&t, draw_and_step, &run) || !comes_out_again(&run, &t)))
         r = on_bad(&run, &t, options, ret);

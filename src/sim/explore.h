@@ -14,18 +14,18 @@
 #ifndef PLIANT_SIM_EXPLORE_H
 #define PLIANT_SIM_EXPLORE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <pliant/pliant.h>
 
 struct explore_options {
     uint64_t seed;
     uint64_t runs;
     uint32_t steps;
     const char *dir; /* for the recording of a bad run */
+    /* One rule more, asked after every step: NULL, or what is broken. May be NULL. */
+    const char *(*rule)(void *ctx, const struct pliant_sched *sched);
     /* Called now and then, with the runs that are done; may be NULL. */
     void (*progress)(void *ctx, uint64_t runs);
-    void *ctx;
+    void *ctx; /* of both */
 };
 
 struct explore_result {

@@ -25,7 +25,7 @@ void host_free(struct host *h)
     cluster_free(&h->cluster);
 }
 
-/* ---- attempts ----------------------------------------------------------------------------- */
+/* ---- attempts -------------------------------------------------------------------------------- */
 
 /* The node under an attempt, or NULL: the attempt is over, or its node has left. */
 static struct cluster_node *node_under(const struct host *h, const struct attempt *a)
@@ -66,7 +66,7 @@ static void attempt_end(struct host *h, const struct pliant_task *task)
     a->phase = PHASE_OVER;
 }
 
-/* ---- answers that are on their way -------------------------------------------------------- */
+/* ---- answers that are on their way ----------------------------------------------------------- */
 
 static bool matters(const struct answer *a, void *ctx)
 {
@@ -188,7 +188,7 @@ bool host_answer(struct host *h, struct pliant_event *ret)
     return true;
 }
 
-/* ---- what events say about the cluster ------------------------------------------------------ */
+/* ---- what events say about the cluster ------------------------------------------------------- */
 
 static void initializes(struct host *h, const struct pliant_task *task)
 {
@@ -321,7 +321,7 @@ static int on_event(struct host *h, int64_t now_ms, const struct pliant_event *e
     return 0;
 }
 
-/* ---- what the cluster does about actions ---------------------------------------------------- */
+/* ---- what the cluster does about actions ----------------------------------------------------- */
 
 static struct cluster_node *node_named(const struct host *h, pliant_node_id id)
 {

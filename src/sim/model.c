@@ -36,7 +36,7 @@ static void no_memory(struct model *m)
     broken(m, "no memory", "in the model");
 }
 
-/* ---- bounds ------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
 static uint32_t sum_of_groups(const struct model *m, const uint32_t *bound)
 {
@@ -97,7 +97,7 @@ static bool update_bounds(struct model *m, const struct pliant_bounds *v, size_t
     return n == m->n_vertices;
 }
 
-/* ---- budgets ------------------------------------------------------------------------------ */
+/* ---- budgets --------------------------------------------------------------------------------- */
 
 static int64_t times_kept(const struct model_budget *b)
 {
@@ -168,7 +168,7 @@ static int64_t backoff_of(const struct model_budget *b, int64_t now_ms, int64_t 
     return b->planned_at_ms > now_ms ? b->planned_at_ms - now_ms : 0;
 }
 
-/* ---- nodes and slots ------------------------------------------------------------------------ */
+/* ---- nodes and slots ------------------------------------------------------------------------- */
 
 struct model_node *model_node(const struct model *m, const char *name)
 {
@@ -252,7 +252,8 @@ static void node_joins(struct model *m, const struct pliant_event *ev, int64_t n
                                 .slots = ev->node_up.slots};
 }
 
-/* The slot's row; at its first mention in a life of its node, a new one. */
+/* The slot's row; at its first mention in a life of its node, a new one. NULL: its node was lost
+ * later in this step. */
 static struct model_slot *slot_of(struct model *m, pliant_slot_id id,
                                   const struct pliant_sched *sched)
 {
@@ -261,11 +262,8 @@ static struct model_slot *slot_of(struct model *m, pliant_slot_id id,
     uint32_t index = node ? (uint32_t)(node - m->nodes.v) : NOWHERE;
     struct model_slot *slot;
 
-    if (!node) { /* a timer's action may mean a node that the event then took away */
-        if (!m->late)
-            broken(m, "slots are on nodes", "slot %" PRIu32 " is on none", id.v);
+    if (!node)
         return NULL;
-    }
     while (m->slots.n <= id.v) {
         slot = vec_push(NULL, &m->slots);
         if (!slot) {
@@ -283,7 +281,7 @@ static struct model_slot *slot_of(struct model *m, pliant_slot_id id,
     return slot;
 }
 
-/* ---- tasks ---------------------------------------------------------------------------------- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 struct model_task *model_task(const struct model *m, uint32_t vertex, uint32_t subtask)
 {
@@ -316,7 +314,7 @@ static void task_moves(struct model *m, const struct pliant_task *id, enum model
         task->phase = phase;
 }
 
-/* ---- the event ------------------------------------------------------------------------------ */
+/* ---- the event ------------------------------------------------------------------------------- */
 
 static void take_checkpoint(struct model *m, const struct pliant_event *ev)
 {
@@ -375,6 +373,7 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
     case PLIANT_EV_SLOTS_GRANTED:
         node_gains(m, ev);
         return;
+    case PLIANT_EV_SLOTS_RECLAIMED:
     case PLIANT_EV_SLOTS_RESERVED:
     case PLIANT_EV_SLOTS_REFUSED:
     case PLIANT_EV_CREATION_FAILED:
@@ -425,7 +424,7 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
     }
 }
 
-/* ---- state changes -------------------------------------------------------------------------- */
+/* ---- state changes --------------------------------------------------------------------------- */
 
 #define BIT(state) (1u << (state))
 
@@ -461,8 +460,7 @@ static const enum pliant_job_status shown[PLIANT_STATES] = {
     [PLIANT_STOP_WITH_SAVEPOINT] = PLIANT_JOB_RUNNING,
 };
 
-static void check_backoff(struct model *m, const struct model_budget *b, int64_t now_ms,
-                          int64_t got_ms)
+static void check_backoff(struct model *m, struct model_budget *b, int64_t now_ms, int64_t got_ms)
 {
     int64_t slack_ms, want_ms = backoff_of(b, now_ms, &slack_ms);
 
@@ -470,6 +468,8 @@ static void check_backoff(struct model *m, const struct model_budget *b, int64_t
         broken(m, "the back-off is the strategy's", "wanted %" PRId64 " ms, got %" PRId64, want_ms,
                got_ms);
     m->backoff_ms = got_ms;
+    if (b->cfg.kind == PLIANT_RESTART_EXPONENTIAL_DELAY) /* chance and rounding are the core's */
+        b->planned_at_ms = instant_after(now_ms, got_ms);
 }
 
 static void restart_begins(struct model *m, const struct pliant_action *act, int64_t now_ms)
@@ -479,6 +479,7 @@ static void restart_begins(struct model *m, const struct pliant_action *act, int
     m->backoff_ms = 0;
     switch ((int)act->flag[2]) {
     case PLIANT_REASON_RESCALE:
+    case PLIANT_REASON_RECLAIM:
         return;
     case PLIANT_REASON_DRAIN:
     case PLIANT_REASON_DRAINING_NODE_LOST:
@@ -506,13 +507,11 @@ static void job_fails(struct model *m, const struct pliant_action *act, int64_t 
                m->drain_moves, most);
 }
 
-static void retry_begins(struct model *m, int64_t now_ms)
+static void retry_begins(struct model *m, const struct pliant_action *act, int64_t now_ms)
 {
-    int64_t slack_ms;
-
     if (!charge(m, &m->creations, now_ms))
         broken(m, "the retry strategy bounds retries", "retries though it says no");
-    m->backoff_ms = backoff_of(&m->creations, now_ms, &slack_ms) - slack_ms;
+    check_backoff(m, &m->creations, now_ms, act->change.detail);
 }
 
 /* The job ends because no graph could be made. */
@@ -559,7 +558,7 @@ static void change_state(struct model *m, const struct pliant_action *act, int64
     if (to == PLIANT_FAILING)
         job_fails(m, act, now_ms);
     if (to == PLIANT_RETRYING_EXECUTION_GRAPH_CREATION)
-        retry_begins(m, now_ms);
+        retry_begins(m, act, now_ms);
     if (from == PLIANT_CREATING_EXECUTION_GRAPH && to == PLIANT_FINISHED)
         creation_fails(m, act, now_ms);
     if (to != PLIANT_EXECUTING && to != PLIANT_STOP_WITH_SAVEPOINT)
@@ -594,6 +593,7 @@ static void reserve(struct model *m, const struct pliant_action *act,
     m->plan.serial = act->reserve.plan;
     m->plan.restore = act->reserve.restore;
     m->plan.slots.n = 0;
+    m->plan.older = m->late;
     memcpy(m->min_planned, m->min, m->n_vertices * sizeof *m->min);
     memcpy(m->max_planned, m->max, m->n_vertices * sizeof *m->max);
     for (uint32_t i = 0; i < act->reserve.n; i++) {
@@ -671,6 +671,9 @@ static void deploy(struct model *m, const struct pliant_action *act,
     struct model_slot *slot = slot_of(m, act->deploy.slot, sched);
     struct model_task *task = task_room(m, id);
 
+    if (!slot)
+        broken(m, "tasks start in slots that were reserved", "slot %" PRIu32 " is on no node",
+               act->deploy.slot.v);
     if (!slot || !task)
         return;
     if (m->state != PLIANT_EXECUTING)
@@ -736,7 +739,7 @@ static void release(struct model *m, const struct pliant_action *act,
         struct model_slot *slot = slot_of(m, act->release.slots[i], sched);
 
         if (!slot)
-            return;
+            continue;
         if (slot->live > 0 || slot->aside ||
             (m->plan.pending && in_plan(m, act->release.slots[i].v)))
             broken(m, "slots that are free are given back once", "slot %" PRIu32,
@@ -861,7 +864,7 @@ static void check_deployed(struct model *m)
 
     for (uint32_t v = 0; v < m->n_vertices; v++)
         any |= m->deployed[v] > 0;
-    for (uint32_t v = 0; any && v < m->n_vertices; v++)
+    for (uint32_t v = 0; any && !m->plan.older && v < m->n_vertices; v++)
         if (m->deployed[v] < m->min_planned[v] || m->deployed[v] > m->max_planned[v])
             broken(m, "parallelism is within its bounds",
                    "vertex %" PRIu32 ": %" PRIu32 ", not %" PRIu32 "..%" PRIu32, v + 1,

@@ -55,6 +55,7 @@ struct model_slot {
 struct model_plan {
     bool pending;
     bool recoverable; /* it failed, and may be tried again */
+    bool older;       /* made before the event of its step: perhaps for other bounds */
     uint32_t serial;
     struct VEC(uint32_t) slots;
     uint64_t restore;

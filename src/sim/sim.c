@@ -16,17 +16,25 @@ struct sim {
     bool started;
     bool has_next; /* `next` is the trace's next event; else the trace is over */
     struct trace_event next;
+    size_t fetched; /* of the setup's events */
 };
 
 static int fetch(struct sim *s)
 {
-    int r = trace_next(s->setup->trace, &s->next, s->err);
+    const struct sim_setup *setup = s->setup;
+    int r = 1;
 
+    if (setup->trace)
+        r = trace_next(setup->trace, &s->next, s->err);
+    else if (s->fetched < setup->n_events)
+        s->next = setup->events[s->fetched++];
+    else
+        r = 0;
     s->has_next = r == 1;
     return r < 0 ? r : 0;
 }
 
-/* ---- one step ----------------------------------------------------------------------------- */
+/* ---- one step -------------------------------------------------------------------------------- */
 
 static int step(struct sim *s, const struct pliant_event *ev, uint32_t line)
 {
@@ -53,7 +61,7 @@ static int deliver_answer(struct sim *s)
     return host_answer(&s->host, &ev) ? step(s, &ev, 0) : 0;
 }
 
-/* ---- events of the trace -------------------------------------------------------------------- */
+/* ---- events of the trace --------------------------------------------------------------------- */
 
 static struct pliant_event node_event(const struct trace_event *t)
 {
@@ -248,7 +256,7 @@ static int deliver_trace_event(struct sim *s)
     return r ? r : fetch(s);
 }
 
-/* ---- from instant to instant ---------------------------------------------------------------- */
+/* ---- from instant to instant ----------------------------------------------------------------- */
 
 static bool at_submission(const struct trace_event *t)
 {
