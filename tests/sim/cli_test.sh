@@ -1,0 +1,174 @@
+#!/bin/sh
+# cli_test.sh PLIANT_SIM - the program's exit codes, what it says, and what it leaves behind
+#
+# Each check runs one command and looks at its exit code and at what standard error says.
+set -u
+sim=$1
+data=$(dirname "$0")/../data
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+fail() {
+    echo "FAIL: $*"
+    failed=1
+}
+
+# expect CODE PATTERN COMMAND...: its exit code, and a word that standard error must hold
+expect() {
+    code=$1 pattern=$2
+    shift 2
+    "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    [ "$got" -eq "$code" ] || fail "exit code $got, not $code: $*: $(head -c 300 "$work/err")"
+    [ -z "$pattern" ] || grep -q -e "$pattern" "$work/err" ||
+        fail "\"$pattern\" is not in: $(head -c 300 "$work/err")"
+}
+
+cat >"$work/job.yaml" <<'JOB'
+name: wc
+vertices:
+  - {id: src, parallelism: 2}
+  - {id: map, parallelism: 2}
+edges: [{from: src, to: map}]
+config:
+  execution.checkpointing.interval: 10 s
+JOB
+cat >"$work/trace.jsonl" <<'TRACE'
+{"pliant_trace":1,"name":"two nodes"}
+{"t":0,"ev":"node_up","node":"n1","slots":1}
+{"t":60000,"ev":"node_up","node":"n2","slots":1}
+{"t":300000,"ev":"node_down","node":"n1"}
+TRACE
+run="$sim run --job $work/job.yaml"
+trace="--trace $work/trace.jsonl"
+
+# ---- it works
+expect 0 '' $run $trace
+grep -q 'Executing > Restarting  *n1 lost' "$work/out" || fail "no timeline: $(cat "$work/out")"
+for format in text json csv; do
+    expect 0 '' $run $trace --format $format
+    [ -s "$work/out" ] || fail "nothing as $format"
+done
+cp "$work/out" "$work/csv"
+expect 0 '' $run $trace --csv
+cmp -s "$work/csv" "$work/out" || fail "--csv is not --format csv"
+expect 0 '' $run $trace --until 10000 --json
+tail -1 "$work/out" | grep -q '"t":10000' || fail "--until: $(tail -1 "$work/out")"
+expect 0 '' sh -c "$run --trace - --json <$work/trace.jsonl"
+expect 0 '' sh -c "$run --trace - --json <$work/trace.jsonl | tail -1 >$work/piped"
+expect 0 '' $run $trace -D restart-strategy.type=none --until 100000
+expect 1 '' $run $trace -D restart-strategy.type=none # the job failed
+expect 0 '' $sim options
+expect 0 '' $sim options --json
+expect 0 '' $sim options --markdown
+expect 0 '' $sim --version
+for command in '' run check replay options explore; do
+    expect 0 '' $sim $command --help
+    grep -q Usage "$work/out" || fail "no help for $command"
+done
+
+# ---- recordings and charts
+expect 0 '' $run $trace --record "$work/run.jsonl" --svg "$work/run.svg"
+grep -q '</svg>' "$work/run.svg" || fail "no chart"
+expect 0 '' $sim replay "$work/run.jsonl"
+expect 0 '' sh -c "head -n 5 $work/run.jsonl | $sim replay -"
+sed 's/"desired":2/"desired":3/' "$work/run.jsonl" >"$work/other.jsonl"
+expect 1 '' $sim replay "$work/other.jsonl"
+grep -q 'other.jsonl:3' "$work/out" || fail "no line of the difference: $(head -c 200 "$work/out")"
+head -c 2000 "$work/run.jsonl" >"$work/cut.jsonl"
+expect 2 'cut.jsonl' $sim replay "$work/cut.jsonl"
+expect 2 '' $sim replay "$work/trace.jsonl"
+expect 0 '' $sim replay --json "$work/run.jsonl"
+
+# ---- cases
+expect 0 '' $sim check "$data"/cases/000-*.json "$data"/cases/039-*.json
+[ "$(tail -1 "$work/out")" = '2 passed, 0 failed' ] || fail "sum: $(tail -1 "$work/out")"
+sed 's/"max_restarts":2/"max_restarts":1/;s/"max_restarts": 2/"max_restarts": 1/' \
+    "$data"/cases/000-*.json >"$work/wrong.json"
+expect 1 '' $sim check "$work/wrong.json" "$data"/cases/039-*.json
+grep -q '^000 FAIL .*max_restarts: wanted 1, got 2' "$work/out" || fail "$(cat "$work/out")"
+[ "$(tail -1 "$work/out")" = '1 passed, 1 failed' ] || fail "sum: $(tail -1 "$work/out")"
+expect 1 '' $sim check --json "$work/wrong.json"
+expect 1 '' $sim check --csv "$work/wrong.json"
+expect 2 'nosuch' $sim check "$work/nosuch.json"
+
+# ---- wrong usage
+expect 2 '' $sim
+expect 2 'did you mean "replay"' $sim reply x
+expect 2 'no command' $sim frobnicate
+expect 2 '--job FILE is missing' $sim run $trace
+expect 2 '--trace FILE is missing' $run
+expect 2 'did you mean --lenient' $run $trace --lenien=1
+expect 2 'did you mean --record' $run $trace --recrod x
+expect 2 'there is no option -x' $run $trace -x
+expect 2 'there is no option -x' $run $trace -xy
+expect 2 'needs a value' $run --trace
+expect 2 'not an option' $run $trace extra
+expect 2 '--format' $run $trace --format xml
+expect 2 '--until' $run $trace --until 5s
+expect 2 '--until' $run $trace --until -1
+expect 2 'cooldown-after-rescaling' $run $trace \
+    -D jobmanager.adaptive-scheduler.executing.cooldown-after-rescalin=1s
+expect 2 'one recording' $sim replay
+expect 2 'at least one case' $sim check
+expect 2 '--seed N is missing' $sim explore --steps 10
+expect 2 '--steps N is missing' $sim explore --seed 1
+expect 2 '--seed' $sim explore --seed x --steps 10
+
+# ---- bad input: an error with its place, and nothing written
+bad_trace() { # PATTERN LINE...
+    pattern=$1
+    shift
+    { head -2 "$work/trace.jsonl"; printf "$@"; } >"$work/bad.jsonl"
+    expect 2 "bad.jsonl:.*$pattern" $run --trace "$work/bad.jsonl" --record "$work/no.jsonl" \
+        --svg "$work/no.svg"
+    [ -s "$work/out" ] && fail "written in spite of $pattern"
+    [ -e "$work/no.jsonl" ] && fail "a recording in spite of $pattern"
+    [ -e "$work/no.svg" ] && fail "a chart in spite of $pattern"
+}
+bad_trace '4: t: time goes back' '{"t":5,"ev":"node_up","node":"n2","slots":1}\n{"t":4,"ev":"cancel"}\n'
+bad_trace 'node_up' '{"t":5,"ev":"node_upp","node":"n2","slots":1}\n'
+bad_trace 'n2' '{"t":5,"ev":"node_down","node":"n2"}\n'
+bad_trace 'n1' '{"t":5,"ev":"node_down","node":"n1"}\n{"t":6,"ev":"node_down","node":"n1"}\n'
+bad_trace '' '{"t":5,"ev":"cancel"\000}\n'
+bad_trace '' '{"t":5,"ev":"can'
+bad_trace '' "$(printf '[%.0s' $(seq 2000))\n"
+head -c 10000000 /dev/zero | tr '\0' x >"$work/long"
+{ head -2 "$work/trace.jsonl"; cat "$work/long"; } >"$work/bad.jsonl"
+expect 2 'bad.jsonl:3' $run --trace "$work/bad.jsonl"
+{ head -2 "$work/trace.jsonl"; echo '{"t":5,"ev":"node_down","node":"n2"}'; } >"$work/bad.jsonl"
+expect 0 'warning' $run --trace "$work/bad.jsonl" --lenient
+printf 'vertices: [{id: a}, {id: a}]\n' >"$work/bad.yaml"
+expect 2 'bad.yaml' $sim run --job "$work/bad.yaml" $trace
+printf 'vertices: [{id: a}]\nedges: [{from: a, to: a}]\n' >"$work/bad.yaml"
+expect 2 'bad.yaml' $sim run --job "$work/bad.yaml" $trace
+expect 2 'nosuch' $sim run --job "$work/nosuch.yaml" $trace
+expect 2 'nosuch' $run --trace "$work/nosuch.jsonl"
+
+# ---- output that cannot be written
+expect 4 'No space left' sh -c "$run $trace >/dev/full"
+expect 4 'No space left' sh -c "$run $trace --json >/dev/full"
+expect 4 'No space left' sh -c "$sim options >/dev/full"
+expect 4 'No space left' sh -c "$sim check $data/cases/000-*.json >/dev/full"
+expect 4 'No space left' $run $trace --record /dev/full
+[ -c /dev/full ] || fail "/dev/full was replaced"
+expect 2 'no/such/dir' $run $trace --record "$work/no/such/dir/x"
+expect 2 'no/such/dir' $run $trace --svg "$work/no/such/dir/x"
+# a pipe that nobody reads: the reader is gone before anything is written
+{ sleep 1; $run $trace 2>"$work/err"; echo $? >"$work/code"; } | true
+[ "$(cat "$work/code")" = 4 ] || fail "closed pipe: exit code $(cat "$work/code")"
+grep -q 'Broken pipe' "$work/err" || fail "closed pipe: $(cat "$work/err")"
+echo old >"$work/kept.jsonl"
+expect 4 '' sh -c "$run $trace --record $work/kept.jsonl >/dev/full"
+[ "$(cat "$work/kept.jsonl")" = old ] || fail "the old file was touched"
+[ "$(ls "$work" | grep -c 'kept.jsonl')" = 1 ] || fail "a temporary file was left: $(ls "$work")"
+
+# ---- explore
+expect 0 '' $sim explore --seed 7 --runs 3 --steps 50 --dir "$work"
+cp "$work/out" "$work/first"
+expect 0 '' $sim explore --seed 7 --runs 3 --steps 50 --dir "$work"
+cmp -s "$work/first" "$work/out" || fail "two runs of one seed differ"
+
+[ $failed -eq 0 ] && echo "all as it must be"
+exit $failed
