@@ -563,10 +563,10 @@ Test(drains, let_no_other_rescale_start) /* [S-DRN-7] */
     struct world w = with_checkpoints(1); /* two of four */
 
     world_to(&w, 11000);
-    world_drain(&w, "n1", 60000);
+    world_drain(&w, "n1", 500000);
     world_node(&w, "n2", 1); /* one slot that is not the draining node's: another parallelism */
     world_checkpoint(&w);
-    world_to(&w, 60000);
+    world_to(&w, 200000); /* long stable */
     expect_state(&w, PLIANT_EXECUTING);
     cr_assert_eq(world_counts(&w).restarts, 0);
     world_node(&w, "n3", 2); /* now two fit, and the move goes for three */

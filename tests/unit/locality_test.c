@@ -134,12 +134,12 @@ Test(locality, follows_the_state_when_the_job_shrinks) /* [S-LOC-1, S-LOC-3] */
 
 Test(locality, takes_the_sizes_of_the_last_checkpoint) /* [S-LOC-1] */
 {
-    static const struct pliant_state_size early[] = {{{1}, 1, 1000000}, {{1}, 3, 1000000}},
-                                          late[] = {{{1}, 0, 1000000},
-                                                    {{1}, 2, 1000000},
+    static const struct pliant_state_size early[] = {{{1}, 0, 1000000}, {{1}, 2, 1000000}},
+                                          late[] = {{{1}, 1, 1000000},
+                                                    {{1}, 3, 1000000},
                                                     {{1}, 9, 1000000}, /* there is no such subtask */
-                                                    {{0}, 1, 1000000},
-                                                    {{7}, 1, 1000000}};
+                                                    {{0}, 0, 1000000},
+                                                    {{7}, 0, 1000000}};
     struct world w = job(4, "true");
 
     for (char name[] = "n1"; name[1] <= '4'; name[1]++)
@@ -148,7 +148,7 @@ Test(locality, takes_the_sizes_of_the_last_checkpoint) /* [S-LOC-1] */
     checkpoint(&w, early, 2);
     checkpoint(&w, late, 5); /* what it does not name is unknown, not what it was */
     world_bounds(&w, 1, 2);
-    expect_nodes(&w, "n1 n3");
+    expect_nodes(&w, "n2 n4");
     world_free(&w);
 }
 
