@@ -252,6 +252,20 @@ int options_define(struct options *o, const char *assignment, struct spec_error 
     return add(o, &from, key, equals + 1, err);
 }
 
+void options_forget(struct options *o, const char *key)
+{
+    const struct pliant_option *option = pliant_option_find(key);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < o->settings.n; i++) {
+        if (o->settings.v[i].option == option)
+            free_setting(&o->settings.v[i]);
+        else
+            o->settings.v[kept++] = o->settings.v[i];
+    }
+    o->settings.n = kept;
+}
+
 void options_free(struct options *o)
 {
     for (size_t i = 0; i < o->settings.n; i++)

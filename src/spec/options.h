@@ -59,6 +59,9 @@ int options_add(struct options *o, enum options_layer layer, const struct doc_fi
 /* "name=value"; a later one goes before an earlier one. */
 int options_define(struct options *o, const char *assignment, struct spec_error *err);
 
+/* As if nobody had set it yet. */
+void options_forget(struct options *o, const char *key);
+
 /* What all of them come to, resolved. */
 int options_resolve(const struct options *o, struct pliant_config *ret, struct spec_error *err);
 
