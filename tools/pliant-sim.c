@@ -12,7 +12,8 @@
 #include "util/nearest.h"
 
 static const struct command *const commands[] = {
-    &run_command, &check_command, &replay_command, &explore_command, &options_command,
+    &run_command,    &compare_command, &check_command,
+    &replay_command, &explore_command, &options_command,
 };
 
 #define N_COMMANDS (sizeof commands / sizeof *commands)

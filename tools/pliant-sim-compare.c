@@ -1,0 +1,163 @@
+/* pliant-sim-compare.c - pliant-sim compare: policies side by side, with the clairvoyant bound */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pliant-sim.h"
+#include "pliant-sim-inputs.h"
+#include "sim/compare_report.h"
+
+struct arguments {
+    struct sim_inputs in;
+    const char *policies;
+    enum report_format format;
+};
+
+/* ---- arguments ------------------------------------------------------------------------------ */
+
+static bool take(int option, struct arguments *a, enum exit_code *ret_exit)
+{
+    *ret_exit = BAD_INPUT;
+    if (sim_inputs_is(option))
+        return sim_inputs_take(&a->in, option, ret_exit);
+    if (option == 'p') {
+        a->policies = optarg;
+        return true;
+    }
+    return take_format(option, &a->format);
+}
+
+static bool parse(int argc, char **argv, const struct command *self, struct arguments *a,
+                  enum exit_code *ret_exit)
+{
+    static const struct option options[] = {SIM_INPUT_OPTIONS,
+                                            {"policies", required_argument, NULL, 'p'},
+                                            FORMAT_OPTIONS,
+                                            COMMON_OPTIONS};
+    int option;
+
+    while ((option = next_option(argc, argv, options, self, ret_exit)) != -1)
+        if (option == '?' || !take(option, a, ret_exit))
+            return false;
+    *ret_exit = BAD_INPUT;
+    if (optind < argc)
+        usage(self, "compare: \"%s\" is not an option", argv[optind]);
+    else
+        return sim_inputs_complete(&a->in, self);
+    return false;
+}
+
+/* ---- which policies ------------------------------------------------------------------------- */
+
+/* Is the policy in a list "flink,worth"? NULL lists all. */
+static bool listed(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+
+    while (list) {
+        if (strncmp(list, name, n) == 0 && (list[n] == ',' || list[n] == '\0'))
+            return true;
+        list = strchr(list, ',');
+        list = list ? list + 1 : NULL;
+    }
+    return false;
+}
+
+static const struct compare_policy *policy_named(const char *name, size_t n)
+{
+    for (size_t i = 0; i < compare_n_policies; i++)
+        if (strlen(compare_policies[i].name) == n &&
+            strncmp(compare_policies[i].name, name, n) == 0)
+            return &compare_policies[i];
+    return NULL;
+}
+
+static enum exit_code check_list(const char *list)
+{
+    char all[256] = "";
+
+    while (list && policy_named(list, strcspn(list, ","))) {
+        list = strchr(list, ',');
+        list = list ? list + 1 : NULL;
+    }
+    if (!list)
+        return DONE;
+    for (size_t i = 0; i < compare_n_policies; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i > 0 ? ", " : "",
+                 compare_policies[i].name);
+    return complain(BAD_INPUT, "--policies: there is no policy \"%.*s\"; there are %s",
+                    (int)strcspn(list, ","), list, all);
+}
+
+/* Those that are listed, in the order of the table. */
+static size_t choose(const char *list, struct compare_policy *ret)
+{
+    struct spec_error err;
+    size_t n = 0;
+
+    for (size_t i = 0; i < compare_n_policies; i++) {
+        const struct compare_policy *policy = &compare_policies[i];
+
+        if (list && !listed(list, policy->name))
+            continue;
+        if (compare_policy_check(policy, &err) == 0)
+            ret[n++] = *policy;
+        else
+            fprintf(stderr, "pliant-sim: %s is left out: %s\n", policy->name, err.text);
+    }
+    return n;
+}
+
+/* ---- the comparison ------------------------------------------------------------------------- */
+
+static enum exit_code show(const struct compare *c, enum report_format format)
+{
+    int r = format == REPORT_JSON  ? compare_json(c, stdout)
+            : format == REPORT_CSV ? compare_csv(c, stdout)
+                                   : compare_text(c, stdout);
+
+    return r ? complain(NO_RESOURCES, "standard output: %s", strerror(-r)) : finish(DONE);
+}
+
+static enum exit_code run_with(struct arguments *a)
+{
+    struct compare_policy *policies = calloc(compare_n_policies, sizeof *policies);
+    struct compare c = {.policies = policies};
+    enum exit_code code = policies ? check_list(a->policies) : NO_RESOURCES;
+
+    if (code == DONE) {
+        c.n_policies = choose(a->policies, policies);
+        code = sim_inputs_read(&a->in, &c);
+    }
+    if (code == DONE)
+        code = sim_inputs_run(&c);
+    if (code == DONE)
+        code = show(&c, a->format);
+    compare_free(&c);
+    free(policies);
+    return code;
+}
+
+static enum exit_code run(int argc, char **argv, const struct command *self)
+{
+    struct arguments a = {.format = REPORT_TEXT};
+    enum exit_code code;
+
+    if (parse(argc, argv, self, &a, &code))
+        code = run_with(&a);
+    sim_inputs_free(&a.in);
+    return code;
+}
+
+const struct command compare_command = {
+    .name = "compare",
+    .run = run,
+    .summary = "policies side by side over traces, with the most that could be done",
+    .usage =
+        "--job FILE --trace FILE... [OPTION]...\n"
+        "How much work does each rescale policy get done, of the most that a scheduler could that\n"
+        "knows the future?\n\n" SIM_INPUT_USAGE
+        "  --policies LIST  which, as \"flink,worth\"; default: all\n"
+        "  --format FORMAT  text, json (a line for each trace and cost) or csv; --json, --csv\n",
+};
