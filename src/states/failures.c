@@ -24,8 +24,8 @@ static void note_exception(struct pliant_sched *s)
 
     if (failures_empty(&s->failures)) /* there was no memory for it */
         return;
-    if (timeline_exception(&s->timeline, *root->cause ? root->cause
-                                                      : pliant_reason_name(root->reason)) < 0)
+    if (timeline_exception(&s->timeline,
+                           *root->cause ? root->cause : pliant_reason_name(root->reason)) < 0)
         sched_no_memory(s);
 }
 

@@ -171,8 +171,8 @@ Test(canceling, keeps_the_older_deadline_of_tasks_that_were_told_before) /* [S-F
 
 Test(canceling, is_over_at_once_when_all_tasks_are_down_already) /* [S-RST-7] */
 {
-    struct world w = world_running(
-        (struct world_spec){.options = {"restart-strategy.type", "fixed-delay"}}, 4);
+    struct world w =
+        world_running((struct world_spec){.options = {"restart-strategy.type", "fixed-delay"}}, 4);
 
     world_fail(&w, true);
     cr_assert_eq(pliant_state(w.s), PLIANT_RESTARTING); /* in its back-off */
@@ -188,10 +188,10 @@ Test(canceling, is_over_at_once_when_all_tasks_are_down_already) /* [S-RST-7] */
 
 Test(canceling, restarting_gives_up_nodes_too) /* [S-FLG-4] */
 {
-    struct world w = world_running(
-        (struct world_spec){.options = {"restart-strategy.type", "fixed-delay",
-                                        "task.cancellation.timeout", "10 s"}},
-        4);
+    struct world w =
+        world_running((struct world_spec){.options = {"restart-strategy.type", "fixed-delay",
+                                                      "task.cancellation.timeout", "10 s"}},
+                      4);
 
     w.cancels = false;
     world_fail(&w, true);

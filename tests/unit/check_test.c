@@ -141,8 +141,7 @@ Test(check, sees_timers_that_no_phase_owns)
     struct pliant_sched *s = w.s;
     struct executing *e = &s->state.executing;
 
-    EXPECT_BROKEN(s, e->manager.evaluation.at_ms, 99999,
-                  "an evaluation outside of stabilization");
+    EXPECT_BROKEN(s, e->manager.evaluation.at_ms, 99999, "an evaluation outside of stabilization");
     EXPECT_BROKEN(s, e->drain.move.at_ms, 99999, "a drain's timer without a drain");
     EXPECT_BROKEN(s, e->drain.limit.at_ms, 99999, "a drain's timer without a drain");
     EXPECT_BROKEN(s, e->countdown, 0, "a countdown out of bounds");

@@ -6,8 +6,8 @@
 
 static const pliant_vertex_id V = {1};
 
-/* Nodes n1, n2, .. with two slots each; p = 4 of at least min; checkpoints come from the test. Started
- * at 0, no cooldown. */
+/* Nodes n1, n2, .. with two slots each; p = 4 of at least min; checkpoints come from the test.
+ * Started at 0, no cooldown. */
 static struct world running(uint32_t n_nodes, const char *checkpointing, const char *max_restarts)
 {
     struct world w = world_new((struct world_spec){
@@ -433,9 +433,8 @@ Test(drains, lead_by_the_duration_of_the_last_checkpoint) /* [S-DRN-5] */
 
 Test(drains, follow_the_configured_lead) /* [S-DRN-5] */
 {
-    struct world w = world_running((struct world_spec){.parallelism = 2, .options =
-                                       {"pliant.drain.lead", "20 s"}},
-                                   2);
+    struct world w = world_running(
+        (struct world_spec){.parallelism = 2, .options = {"pliant.drain.lead", "20 s"}}, 2);
 
     world_drain(&w, "n1", 60000);
     world_to(&w, 39999);
@@ -654,7 +653,7 @@ Test(drains, pay_for_a_node_that_is_lost_before_the_move) /* [S-DRN-9] */
     expect_state(&w, PLIANT_RESTARTING);
     cr_assert_eq(w.changed.flag[2], PLIANT_REASON_DRAINING_NODE_LOST);
     cr_assert_eq(w.changed.change.detail, 0); /* no back-off */
-    world_lose(&w, "n2"); /* of the same drain */
+    world_lose(&w, "n2");                     /* of the same drain */
     cr_assert_eq(world_counts(&w).drain_moves, 1);
     expect_state(&w, PLIANT_WAITING_FOR_RESOURCES);
     cr_assert_eq(pliant_failure_at(w.s, 0)->n, 4);

@@ -112,6 +112,23 @@ Test(exception_history, lets_the_oldest_entry_go) /* [S-HIST-3] */
     }
 }
 
+Test(exception_history, shows_an_evicted_entry_until_the_step_is_over) /* [S-HIST-3] */
+{
+    struct failures f;
+    const struct pliant_failure *first;
+
+    failures_init(&f, NULL, 1);
+    add(&f, 1);
+    first = archive(&f); /* an action shows it */
+    add(&f, 2);
+    cr_assert_eq(archive(&f)->items[0].at_ms, 2);
+    cr_assert_eq(first->items[0].at_ms, 1);
+    cr_assert_str_eq(first->items[0].cause, "it broke");
+    cr_assert_eq(failures_at(&f, 0)->items[0].at_ms, 2);
+    failures_bury(&f);
+    failures_free(&f);
+}
+
 Test(exception_history, of_size_zero_keeps_nothing) /* [S-HIST-3] */
 {
     struct failures f;
@@ -192,12 +209,11 @@ Test(exception_history, is_unchanged_by_a_failure_for_want_of_memory)
 
 static struct world restarting_world(void)
 {
-    return world_running((struct world_spec){.options = {"restart-strategy.type", "fixed-delay",
-                                                         "restart-strategy.fixed-delay.attempts",
-                                                         "100000",
-                                                         "restart-strategy.fixed-delay.delay",
-                                                         "1 s"}},
-                         4);
+    return world_running(
+        (struct world_spec){.options = {"restart-strategy.type", "fixed-delay",
+                                        "restart-strategy.fixed-delay.attempts", "100000",
+                                        "restart-strategy.fixed-delay.delay", "1 s"}},
+        4);
 }
 
 Test(exception_history, makes_one_entry_an_incarnation_when_all_tasks_are_down)
@@ -259,11 +275,11 @@ Test(exception_history, knows_a_task_by_its_place_and_a_global_failure_by_none) 
 
 Test(exception_history, has_nothing_of_a_rescale) /* [S-HIST-4] */
 {
-    struct world w = world_running(
-        (struct world_spec){.options = {"jobmanager.adaptive-scheduler.executing."
-                                        "cooldown-after-rescaling",
-                                        "0 s"}},
-        2);
+    struct world w =
+        world_running((struct world_spec){.options = {"jobmanager.adaptive-scheduler.executing."
+                                                      "cooldown-after-rescaling",
+                                                      "0 s"}},
+                      2);
 
     world_node(&w, "n2", 2);
     cr_assert_eq(world_counts(&w).rescales, 1);

@@ -7,8 +7,8 @@
 /* Failing since t = 1000, and no task has confirmed its cancel. */
 static struct world failing_with(const char *timeout)
 {
-    struct world w = world_running(
-        (struct world_spec){.options = {"task.cancellation.timeout", timeout}}, 4);
+    struct world w =
+        world_running((struct world_spec){.options = {"task.cancellation.timeout", timeout}}, 4);
 
     w.cancels = false;
     world_to(&w, 1000);

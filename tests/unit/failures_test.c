@@ -9,11 +9,10 @@ static const pliant_vertex_id V = {1};
 /* Six subtasks on n1 .. n3, two slots each; so many restarts, after 3 s each. */
 static struct world running(const char *attempts)
 {
-    struct world w = world_new(
-        (struct world_spec){.parallelism = 6,
-                            .options = {"restart-strategy.type", "fixed-delay",
-                                        "restart-strategy.fixed-delay.attempts", attempts,
-                                        "restart-strategy.fixed-delay.delay", "3 s"}});
+    struct world w = world_new((struct world_spec){
+        .parallelism = 6,
+        .options = {"restart-strategy.type", "fixed-delay", "restart-strategy.fixed-delay.attempts",
+                    attempts, "restart-strategy.fixed-delay.delay", "3 s"}});
 
     world_node(&w, "n1", 2);
     world_node(&w, "n2", 2);
@@ -160,10 +159,10 @@ Test(failures, are_those_of_the_tasks_that_live_on_the_lost_node) /* [S-FAIL-5, 
 {
     static const struct pliant_vertex_spec vertices[] = {{.id = "wide", .parallelism = 4},
                                                          {.id = "narrow", .parallelism = 2}};
-    struct world w = world_new((struct world_spec){
-        .vertices = vertices,
-        .n_vertices = 2,
-        .options = {"restart-strategy.type", "fixed-delay"}});
+    struct world w =
+        world_new((struct world_spec){.vertices = vertices,
+                                      .n_vertices = 2,
+                                      .options = {"restart-strategy.type", "fixed-delay"}});
     const struct pliant_failure *entry;
 
     world_node(&w, "n1", 1);
@@ -199,11 +198,9 @@ Test(failures, without_a_cause_get_one) /* [S-FAIL-8] */
     for (size_t i = 0; i < 2; i++)
         for (int global = 0; global < 2; global++) {
             struct world w = running("1");
-            struct pliant_event ev = {.kind = global ? PLIANT_EV_GLOBAL_FAILURE
-                                                     : PLIANT_EV_TASK_FAILED,
-                                      .failure = {.task = {{1}, 0, 1},
-                                                  .recoverable = true,
-                                                  .cause = causes[i]}};
+            struct pliant_event ev = {
+                .kind = global ? PLIANT_EV_GLOBAL_FAILURE : PLIANT_EV_TASK_FAILED,
+                .failure = {.task = {{1}, 0, 1}, .recoverable = true, .cause = causes[i]}};
 
             world_event(&w, ev);
             cr_assert_str_eq(pliant_failure_at(w.s, 0)->items[0].cause, "missing cause");
@@ -236,10 +233,10 @@ Test(failures, of_attempts_that_are_over_change_nothing) /* [S-GEN-7, S-FAIL-9] 
     for (uint32_t attempt = 0; attempt < 4; attempt += attempt == 1 ? 2 : 1)
         world_event(&w, (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
                                               .failure.task = {{1}, 0, attempt}});
-    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
-                                          .failure.task = {{1}, 6, 1}});
-    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
-                                          .failure.task = {{2}, 0, 1}});
+    world_event(&w,
+                (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED, .failure.task = {{1}, 6, 1}});
+    world_event(&w,
+                (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED, .failure.task = {{2}, 0, 1}});
     cr_assert_eq(world_counts(&w).events_ignored, ignored + 5);
     cr_assert_eq(pliant_state(w.s), PLIANT_EXECUTING);
     cr_assert_null(pliant_failure_at(w.s, 1));

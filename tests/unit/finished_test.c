@@ -7,10 +7,10 @@
 /* The job ended in each of the four ways that there are. */
 static struct world ended(enum pliant_job_status how)
 {
-    struct world w = world_running(
-        (struct world_spec){.options = {"execution.checkpointing.interval", "10 s",
-                                        "restart-strategy.type", "none"}},
-        6);
+    struct world w =
+        world_running((struct world_spec){.options = {"execution.checkpointing.interval", "10 s",
+                                                      "restart-strategy.type", "none"}},
+                      6);
 
     if (how == PLIANT_JOB_CANCELED)
         world_plain(&w, PLIANT_EV_CANCEL);
@@ -37,10 +37,8 @@ Test(finished, is_told_exactly_once_with_the_final_status) /* [S-GEN-17] */
         cr_assert_eq(world_count(&w, PLIANT_ACT_ARCHIVED), 1);
         cr_assert_eq(act->status.from, HOW[i]);
         cr_assert_eq(act->status.to, HOW[i]);
-        cr_assert_eq(world_count(&w, PLIANT_ACT_STATUS_CHANGED), HOW[i] == PLIANT_JOB_SUSPENDED ||
-                                                                         HOW[i] == PLIANT_JOB_FINISHED
-                                                                     ? 1
-                                                                     : 2);
+        cr_assert_eq(world_count(&w, PLIANT_ACT_STATUS_CHANGED),
+                     HOW[i] == PLIANT_JOB_SUSPENDED || HOW[i] == PLIANT_JOB_FINISHED ? 1 : 2);
         world_free(&w);
     }
 }
@@ -125,8 +123,8 @@ Test(finished, holds_no_slot_that_is_granted_after_the_end) /* [S-FIN-1, S-FIN-2
 
 Test(finished, makes_no_entry_of_the_failures_of_a_suspended_graph) /* [S-GEN-12] */
 {
-    struct world w = world_running(
-        (struct world_spec){.options = {"restart-strategy.type", "fixed-delay"}}, 4);
+    struct world w =
+        world_running((struct world_spec){.options = {"restart-strategy.type", "fixed-delay"}}, 4);
 
     w.cancels = false;
     world_fail(&w, true);
@@ -177,10 +175,11 @@ Test(finished, tells_the_tasks_of_a_suspended_job_to_stop) /* [S-GEN-12] */
     world_free(&w);
 }
 
-Test(finished, keeps_the_entry_of_a_job_that_is_suspended_in_its_back_off) /* [S-GEN-11, S-RST-10] */
+Test(finished,
+     keeps_the_entry_of_a_job_that_is_suspended_in_its_back_off) /* [S-GEN-11, S-RST-10] */
 {
-    struct world w = world_running(
-        (struct world_spec){.options = {"restart-strategy.type", "fixed-delay"}}, 4);
+    struct world w =
+        world_running((struct world_spec){.options = {"restart-strategy.type", "fixed-delay"}}, 4);
 
     world_fail(&w, true);
     cr_assert_not_null(pliant_failure_at(w.s, 0));
@@ -202,16 +201,16 @@ Test(finished, ends_at_once_in_states_without_a_graph) /* [S-GEN-9, S-GEN-17] */
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int state = 0; state < 3; state++) { /* Created, waiting, creating */
-            struct world w = world_new(
-                (struct world_spec){.options = {"restart-strategy.type", "fixed-delay"}});
+            struct world w =
+                world_new((struct world_spec){.options = {"restart-strategy.type", "fixed-delay"}});
 
             w.reserves = false;
             if (state > 0)
                 world_start(&w);
             if (state > 1)
                 world_node(&w, "n1", 4);
-            world_event(&w, (struct pliant_event){.kind = rows[i].kind,
-                                                  .failure = {.recoverable = true}});
+            world_event(
+                &w, (struct pliant_event){.kind = rows[i].kind, .failure = {.recoverable = true}});
             cr_assert_eq(pliant_job_status(w.s), rows[i].end);
             cr_assert_eq(world_count(&w, PLIANT_ACT_ARCHIVED), 1);
             cr_assert_eq(pliant_next_deadline(w.s), PLIANT_NEVER);

@@ -8,10 +8,10 @@
 
 static struct world running(uint32_t slots)
 {
-    return world_running((struct world_spec){.parallelism = 4,
-                                             .options = {COOLDOWN, "0 s", "restart-strategy.type",
-                                                         "fixed-delay"}},
-                         slots);
+    return world_running(
+        (struct world_spec){.parallelism = 4,
+                            .options = {COOLDOWN, "0 s", "restart-strategy.type", "fixed-delay"}},
+        slots);
 }
 
 static uint32_t released(const struct world *w)
@@ -123,11 +123,10 @@ Test(idle_slots, go_back_in_every_state_with_a_graph) /* [S-IDL-1] */
 
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         struct world w = world_running(
-            (struct world_spec){.parallelism = 4,
-                                .options = {"execution.checkpointing.interval", "1 h",
-                                            "restart-strategy.type",
-                                            states[i] == PLIANT_RESTARTING ? "fixed-delay"
-                                                                           : "none"}},
+            (struct world_spec){
+                .parallelism = 4,
+                .options = {"execution.checkpointing.interval", "1 h", "restart-strategy.type",
+                            states[i] == PLIANT_RESTARTING ? "fixed-delay" : "none"}},
             4);
 
         w.cancels = false;

@@ -14,15 +14,28 @@ static struct world job(int64_t parallelism, const char *local_recovery)
     return world_new((struct world_spec){
         .parallelism = parallelism,
         .max_parallelism = 128,
-        .options = {"execution.state-recovery.from-local", local_recovery,
-                    "execution.checkpointing.interval", "10 min", "pliant.checkpoint.periodic",
-                    "false", "restart-strategy.type", "fixed-delay",
-                    "restart-strategy.fixed-delay.attempts", "100",
-                    "restart-strategy.fixed-delay.delay", "1 s", COOLDOWN, "0 s", RETRY "type",
-                    "fixed-delay", RETRY "fixed-delay.delay", "1 s",
+        .options = {"execution.state-recovery.from-local",
+                    local_recovery,
+                    "execution.checkpointing.interval",
+                    "10 min",
+                    "pliant.checkpoint.periodic",
+                    "false",
+                    "restart-strategy.type",
+                    "fixed-delay",
+                    "restart-strategy.fixed-delay.attempts",
+                    "100",
+                    "restart-strategy.fixed-delay.delay",
+                    "1 s",
+                    COOLDOWN,
+                    "0 s",
+                    RETRY "type",
+                    "fixed-delay",
+                    RETRY "fixed-delay.delay",
+                    "1 s",
                     "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout",
                     "0 s",
-                    "jobmanager.adaptive-scheduler.rescale-trigger.max-delay", "0 s",
+                    "jobmanager.adaptive-scheduler.rescale-trigger.max-delay",
+                    "0 s",
                     "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout",
                     "0 s"}});
 }
@@ -103,11 +116,11 @@ Test(locality, is_off_without_local_recovery_or_without_a_checkpoint) /* [S-LOC-
 
 Test(locality, is_off_without_checkpointing) /* [S-LOC-6] */
 {
-    struct world w = world_running(
-        (struct world_spec){.parallelism = 2,
-                            .options = {"execution.state-recovery.from-local", "true",
-                                        "restart-strategy.type", "fixed-delay"}},
-        2);
+    struct world w =
+        world_running((struct world_spec){.parallelism = 2,
+                                          .options = {"execution.state-recovery.from-local", "true",
+                                                      "restart-strategy.type", "fixed-delay"}},
+                      2);
 
     world_node(&w, "big", 4);
     checkpoint(&w, NULL, 0);
@@ -135,11 +148,12 @@ Test(locality, follows_the_state_when_the_job_shrinks) /* [S-LOC-1, S-LOC-3] */
 Test(locality, takes_the_sizes_of_the_last_checkpoint) /* [S-LOC-1] */
 {
     static const struct pliant_state_size early[] = {{{1}, 0, 1000000}, {{1}, 2, 1000000}},
-                                          late[] = {{{1}, 1, 1000000},
-                                                    {{1}, 3, 1000000},
-                                                    {{1}, 9, 1000000}, /* there is no such subtask */
-                                                    {{0}, 0, 1000000},
-                                                    {{7}, 0, 1000000}};
+                                          late[] = {
+                                              {{1}, 1, 1000000},
+                                              {{1}, 3, 1000000},
+                                              {{1}, 9, 1000000}, /* there is no such subtask */
+                                              {{0}, 0, 1000000},
+                                              {{7}, 0, 1000000}};
     struct world w = job(4, "true");
 
     for (char name[] = "n1"; name[1] <= '4'; name[1]++)
@@ -269,11 +283,9 @@ Test(locality, leaves_the_order_of_the_pool_when_it_is_told_to) /* [S-LOC-6] */
 
 static void domain_node(struct world *w, const char *name, const char *domain)
 {
-    world_event(w, (struct pliant_event){.kind = PLIANT_EV_NODE_UP,
-                                         .node_up = {.name = name,
-                                                     .incarnation = 1,
-                                                     .slots = 4,
-                                                     .domain = domain}});
+    world_event(w, (struct pliant_event){
+                       .kind = PLIANT_EV_NODE_UP,
+                       .node_up = {.name = name, .incarnation = 1, .slots = 4, .domain = domain}});
 }
 
 /* How many subtasks are on nodes whose name begins like this? */
@@ -288,8 +300,8 @@ static uint32_t count_on(const struct world *w, char initial)
 
 Test(locality, spreads_over_nodes_if_asked_to) /* [S-LOC-6]; trouble 079 */
 {
-    struct world w = world_new((struct world_spec){
-        .parallelism = 6, .options = {"pliant.placement.spread", "nodes"}});
+    struct world w = world_new(
+        (struct world_spec){.parallelism = 6, .options = {"pliant.placement.spread", "nodes"}});
 
     domain_node(&w, "a1", NULL);
     domain_node(&w, "b1", NULL);
@@ -303,8 +315,8 @@ Test(locality, spreads_over_nodes_if_asked_to) /* [S-LOC-6]; trouble 079 */
 
 Test(locality, spreads_over_failure_domains_if_asked_to) /* [S-LOC-6] */
 {
-    struct world w = world_new((struct world_spec){
-        .parallelism = 6, .options = {"pliant.placement.spread", "domains"}});
+    struct world w = world_new(
+        (struct world_spec){.parallelism = 6, .options = {"pliant.placement.spread", "domains"}});
 
     domain_node(&w, "a1", "rack-a");
     domain_node(&w, "a2", "rack-a");

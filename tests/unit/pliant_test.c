@@ -43,7 +43,10 @@ Test(pliant, refuses_malformed_events_and_changes_nothing)
                                      no_value[] = {{"k", NULL}}, long_key[] = {{long_name, "x"}},
                                      long_value[] = {{"k", long_name}};
     static const struct pliant_bounds no_vertex[] = {{"v", 1, 2}, {NULL, 1, 2}};
-#define NODE(...) {.kind = PLIANT_EV_NODE_UP, .node_up = {.incarnation = 9, __VA_ARGS__}}
+#define NODE(...)                                                                                  \
+    {                                                                                              \
+        .kind = PLIANT_EV_NODE_UP, .node_up = {.incarnation = 9, __VA_ARGS__ }                     \
+    }
 #define LABELS(l) NODE(.name = "n", .labels = (l), .n_labels = 1)
     const struct {
         const char *what;
@@ -69,7 +72,8 @@ Test(pliant, refuses_malformed_events_and_changes_nothing)
         {"a drain before all time",
          {.kind = PLIANT_EV_NODE_DRAINING, .draining = {.name = "n1", .deadline_at_ms = -1}}},
         {"a drain that ends with the first number",
-         {.kind = PLIANT_EV_NODE_DRAINING, .draining = {.name = "n1", .deadline_at_ms = INT64_MIN}}},
+         {.kind = PLIANT_EV_NODE_DRAINING,
+          .draining = {.name = "n1", .deadline_at_ms = INT64_MIN}}},
         {"a drain for no reason",
          {.kind = PLIANT_EV_NODE_DRAINING,
           .draining = {.name = "n1", .reason = (enum pliant_drain_reason)4}}},
@@ -84,14 +88,14 @@ Test(pliant, refuses_malformed_events_and_changes_nothing)
          {.kind = PLIANT_EV_SLOTS_RECLAIMED,
           .reclaimed = {.name = "n1", .slots = 1, .deadline_at_ms = INT64_MIN}}},
         {"no sizes where some are",
-         {.kind = PLIANT_EV_CHECKPOINT_COMPLETED, .checkpoint = {.own_accord = true, .n_sizes = 1}}},
+         {.kind = PLIANT_EV_CHECKPOINT_COMPLETED,
+          .checkpoint = {.own_accord = true, .n_sizes = 1}}},
         {"no sizes of a savepoint",
          {.kind = PLIANT_EV_SAVEPOINT_COMPLETED, .checkpoint.n_sizes = 1}},
         {"a checkpoint from before all time",
          {.kind = PLIANT_EV_CHECKPOINT_COMPLETED,
           .checkpoint = {.own_accord = true, .triggered_at_ms = INT64_MIN}}},
-        {"no requirements where some are",
-         {.kind = PLIANT_EV_REQUIREMENTS, .requirements.n = 1}},
+        {"no requirements where some are", {.kind = PLIANT_EV_REQUIREMENTS, .requirements.n = 1}},
         {"requirements of no vertex",
          {.kind = PLIANT_EV_REQUIREMENTS, .requirements = {.v = no_vertex, .n = 2}}},
     };
@@ -148,7 +152,8 @@ Test(pliant, refuses_negative_time_from_the_first_step_on)
 
 /* ---- the end of time -------------------------------------------------------------------- */
 
-/* What follows one event at such an instant; pliant_check() wants timers that there is no time for. */
+/* What follows one event at such an instant; pliant_check() wants timers that there is no time for.
+ */
 static size_t step(struct world *w, int64_t now_ms, struct pliant_event ev)
 {
     struct pliant_actions acts;
@@ -165,13 +170,10 @@ Test(pliant, goes_on_at_the_end_of_time) /* deadlines saturate */
     static const int64_t ends[] = {PLIANT_NEVER - 1, PLIANT_NEVER - 1000, PLIANT_NEVER - 60000};
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        struct world w = world_new(
-            (struct world_spec){.options = {"execution.checkpointing.interval", "10 s",
-                                            "restart-strategy.type", "exponential-delay",
-                                            "restart-strategy.exponential-delay.initial-backoff",
-                                            "30 d",
-                                            "restart-strategy.exponential-delay.max-backoff",
-                                            "60 d"}});
+        struct world w = world_new((struct world_spec){
+            .options = {"execution.checkpointing.interval", "10 s", "restart-strategy.type",
+                        "exponential-delay", "restart-strategy.exponential-delay.initial-backoff",
+                        "30 d", "restart-strategy.exponential-delay.max-backoff", "60 d"}});
         int64_t now = ends[i];
 
         step(&w, now, (struct pliant_event){.kind = PLIANT_EV_START});
@@ -179,8 +181,7 @@ Test(pliant, goes_on_at_the_end_of_time) /* deadlines saturate */
         cr_assert_eq(pliant_state(w.s), PLIANT_WAITING_FOR_RESOURCES);
         cr_assert_gt(pliant_next_deadline(w.s), now);
         step(&w, now, up("n2", 1, 2));
-        step(&w, now,
-             (struct pliant_event){.kind = PLIANT_EV_SLOTS_RESERVED, .plan.plan = w.plan});
+        step(&w, now, (struct pliant_event){.kind = PLIANT_EV_SLOTS_RESERVED, .plan.plan = w.plan});
         cr_assert_eq(pliant_state(w.s), PLIANT_EXECUTING);
         for (uint32_t t = 0; t < 4; t++)
             step(&w, now,
@@ -279,10 +280,11 @@ Test(pliant, shows_the_tasks_of_the_graph_and_nothing_without_one)
 
 Test(pliant, counts)
 {
-    struct world w = world_running(
-        (struct world_spec){.parallelism = 4, .min_parallelism = 2,
-                            .options = {"execution.checkpointing.interval", "10 s"}},
-        4);
+    struct world w =
+        world_running((struct world_spec){.parallelism = 4,
+                                          .min_parallelism = 2,
+                                          .options = {"execution.checkpointing.interval", "10 s"}},
+                      4);
     struct pliant_counts c;
 
     world_node(&w, "n2", 3);
@@ -380,8 +382,8 @@ Test(pliant, ignores_an_older_or_the_same_life_of_a_node_that_is_up)
 
 Test(pliant, takes_a_newer_life_for_a_loss_and_a_node_that_joins) /* [S-FAIL-5] */
 {
-    struct world w = world_new((struct world_spec){.options = {"restart-strategy.type",
-                                                               "fixed-delay"}});
+    struct world w =
+        world_new((struct world_spec){.options = {"restart-strategy.type", "fixed-delay"}});
 
     world_event(&w, up("n1", 5, 4));
     world_start(&w);
@@ -407,11 +409,11 @@ Test(pliant, ignores_news_of_a_life_that_is_not_up)
     world_start(&w);
     ignored = world_counts(&w).events_ignored;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        world_event(&w, (struct pliant_event){.kind = PLIANT_EV_NODE_LOST,
-                                              .node = {"n1", others[i]}});
-        world_event(&w, (struct pliant_event){.kind = PLIANT_EV_NODE_DRAINING,
-                                              .draining = {.name = "n1",
-                                                           .incarnation = others[i]}});
+        world_event(&w,
+                    (struct pliant_event){.kind = PLIANT_EV_NODE_LOST, .node = {"n1", others[i]}});
+        world_event(&w,
+                    (struct pliant_event){.kind = PLIANT_EV_NODE_DRAINING,
+                                          .draining = {.name = "n1", .incarnation = others[i]}});
         world_event(&w, (struct pliant_event){.kind = PLIANT_EV_NODE_DRAIN_WITHDRAWN,
                                               .node = {"n1", others[i]}});
         world_event(&w, (struct pliant_event){.kind = PLIANT_EV_SLOTS_GRANTED,
@@ -551,18 +553,16 @@ Test(pliant, makes_no_scheduler_of_what_breaks_a_rule)
 {
     static const struct pliant_vertex_spec vertices[] = {{.id = "a", .parallelism = 2},
                                                          {.id = "b", .parallelism = 2}};
-    static const struct pliant_edge_spec blocking[] = {
-        {0, 1, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING}};
+    static const struct pliant_edge_spec blocking[] = {{0, 1, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING}};
     struct pliant_job *job;
     struct pliant_config cfg;
     struct pliant_sched *s = NULL;
     struct pliant_error err = {0};
 
-    cr_assert_eq(pliant_job_new(&(struct pliant_job_spec){.vertices = vertices,
-                                                          .n_vertices = 2,
-                                                          .edges = blocking,
-                                                          .n_edges = 1},
-                                NULL, &job, NULL),
+    cr_assert_eq(pliant_job_new(
+                     &(struct pliant_job_spec){
+                         .vertices = vertices, .n_vertices = 2, .edges = blocking, .n_edges = 1},
+                     NULL, &job, NULL),
                  0);
     pliant_config_init(&cfg);
     cr_assert_eq(pliant_sched_new(&cfg, job, &s, &err), -EINVAL); /* [S-GEN-14] */
@@ -585,13 +585,12 @@ Test(pliant, makes_a_scheduler_or_leaks_nothing)
         struct pliant_sched *s = NULL;
         int error;
 
-        cr_assert_eq(
-            pliant_job_new(&(struct pliant_job_spec){.vertices =
-                                                         &(struct pliant_vertex_spec){
-                                                             .id = "v", .parallelism = 2},
-                                                     .n_vertices = 1},
-                           NULL, &job, NULL),
-            0);
+        cr_assert_eq(pliant_job_new(
+                         &(struct pliant_job_spec){
+                             .vertices = &(struct pliant_vertex_spec){.id = "v", .parallelism = 2},
+                             .n_vertices = 1},
+                         NULL, &job, NULL),
+                     0);
         pliant_config_init(&cfg);
         cfg.alloc = &hook.hook;
         cfg.restart.kind = PLIANT_RESTART_FAILURE_RATE;
@@ -610,9 +609,9 @@ Test(pliant, makes_a_scheduler_or_leaks_nothing)
 
 Test(pliant, copies_the_config_and_bounds_the_histories)
 {
-    struct world w = world_new((struct world_spec){
-        .options = {"web.adaptive-scheduler.rescale-history.size", "2147483647",
-                    "web.exception-history-size", "2147483647"}});
+    struct world w = world_new(
+        (struct world_spec){.options = {"web.adaptive-scheduler.rescale-history.size", "2147483647",
+                                        "web.exception-history-size", "2147483647"}});
 
     memset(&w.cfg, 0, sizeof w.cfg);
     pliant_config_init(&w.cfg);

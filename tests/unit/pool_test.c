@@ -189,6 +189,53 @@ Test(pool, gives_back_slots_of_a_draining_node)
     pool_free(&p);
 }
 
+/* Rows of the free slots, idle for longest first, as text. */
+static const char *idle_rows(const struct pool *p)
+{
+    static char text[128];
+    uint32_t before = POOL_NONE;
+
+    text[0] = '\0';
+    for (uint32_t row = p->idle_first; row != POOL_NONE; row = p->slots.v[row].idle_after) {
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%u ", row);
+        cr_assert_eq(p->slots.v[row].idle_before, before);
+        before = row;
+    }
+    cr_assert_eq(p->idle_last, before);
+    return text;
+}
+
+Test(pool, lists_free_slots_idle_for_longest_first) /* [S-IDL-1] */
+{
+    struct pool p = pool();
+    struct pool_node *n1 = join(&p, "n1", 3), *n2 = join(&p, "n2", 2);
+
+    cr_assert_str_eq(idle_rows(&p), "0 1 2 3 4 ");
+    pool_occupy(&p, 1, 0, 0); /* from the middle */
+    cr_assert_str_eq(idle_rows(&p), "0 2 3 4 ");
+    pool_occupy(&p, 0, 0, 1); /* the first */
+    pool_occupy(&p, 4, 0, 2); /* the last */
+    cr_assert_str_eq(idle_rows(&p), "2 3 ");
+    pool_vacate(&p, 0, 10);
+    pool_vacate(&p, 1, 20);
+    cr_assert_str_eq(idle_rows(&p), "2 3 0 1 ");
+    pool_drain(&p, n1, true, 30);
+    cr_assert_str_eq(idle_rows(&p), "3 ");
+    pool_vacate(&p, 4, 40);
+    pool_drain(&p, n1, false, 50); /* offered anew */
+    cr_assert_str_eq(idle_rows(&p), "3 4 0 1 2 ");
+    cr_assert_eq(p.slots.v[2].idle_since_ms, 50);
+    pool_release(&p, 4);
+    cr_assert_str_eq(idle_rows(&p), "3 0 1 2 ");
+    pool_grant(&p, n2, 60, 1);
+    cr_assert_str_eq(idle_rows(&p), "3 0 1 2 4 ");
+    pool_lose(&p, n1);
+    cr_assert_str_eq(idle_rows(&p), "3 4 ");
+    pool_lose(&p, n2);
+    cr_assert_str_eq(idle_rows(&p), "");
+    pool_free(&p);
+}
+
 /* ---- leaving ---------------------------------------------------------------------------- */
 
 Test(pool, keeps_the_name_of_a_lost_node_until_it_is_buried)

@@ -5,16 +5,16 @@
 
 #include "world.h"
 
-/* Stopping since t = 5000, nothing is decided; tasks don't confirm cancels, so that the texts of the
- * actions last until a test has looked at them. */
+/* Stopping since t = 5000, nothing is decided; tasks don't confirm cancels, so that the texts of
+ * the actions last until a test has looked at them. */
 static struct world stopping(const char *restart_strategy)
 {
-    struct world w = world_running(
-        (struct world_spec){.options = {"execution.checkpointing.interval", "10 s",
-                                        "restart-strategy.type", restart_strategy,
-                                        "restart-strategy.fixed-delay.attempts", "1",
-                                        "restart-strategy.fixed-delay.delay", "3 s"}},
-        4);
+    struct world w =
+        world_running((struct world_spec){.options = {"execution.checkpointing.interval", "10 s",
+                                                      "restart-strategy.type", restart_strategy,
+                                                      "restart-strategy.fixed-delay.attempts", "1",
+                                                      "restart-strategy.fixed-delay.delay", "3 s"}},
+                      4);
 
     w.cancels = false;
     world_to(&w, 5000);
@@ -179,11 +179,11 @@ Test(stopping, begins_a_new_cooldown_when_it_goes_back) /* [S-SWS-2] */
 
 Test(stopping, judges_what_came_meanwhile_when_it_goes_back) /* [S-SWS-2, S-SWS-9, S-EXE-3] */
 {
-    struct world w = world_running((struct world_spec){.options =
-                                       {"execution.checkpointing.interval", "10 s",
+    struct world w = world_running(
+        (struct world_spec){.options = {"execution.checkpointing.interval", "10 s",
                                         "jobmanager.adaptive-scheduler.rescale-trigger.max-delay",
                                         "0 s"}},
-                                   2);
+        2);
 
     world_stop(&w);
     world_node(&w, "n2", 2);
@@ -472,9 +472,9 @@ Test(stopping, tells_the_first_cause_when_it_is_left_with_a_failure) /* [S-SWS-3
 
 Test(stopping, refuses_wishes_meanwhile) /* [S-SWS-10, S-GEN-6] */
 {
-    static const enum pliant_event_kind wishes[] = {
-        PLIANT_EV_STOP, PLIANT_EV_SAVEPOINT_REQUESTED, PLIANT_EV_CHECKPOINT_REQUESTED,
-        PLIANT_EV_START};
+    static const enum pliant_event_kind wishes[] = {PLIANT_EV_STOP, PLIANT_EV_SAVEPOINT_REQUESTED,
+                                                    PLIANT_EV_CHECKPOINT_REQUESTED,
+                                                    PLIANT_EV_START};
     struct world w = stopping("none");
     uint64_t savepoint = w.savepoint;
 

@@ -47,10 +47,12 @@ static const struct pliant_rescale *open_record(struct fixture *f, int64_t now_m
     return timeline_at(&f->t, 0);
 }
 
+/* One whole record, and the step is over. */
 static void record(struct fixture *f, int64_t from_ms, int64_t to_ms, enum pliant_rescale_end end)
 {
     open_record(f, from_ms, false);
     cr_assert_eq(timeline_close(&f->t, to_ms, end), 0);
+    timeline_bury(&f->t);
 }
 
 static bool same_id(const uint8_t a[16], const uint8_t b[16])
@@ -58,7 +60,8 @@ static bool same_id(const uint8_t a[16], const uint8_t b[16])
     return memcmp(a, b, 16) == 0;
 }
 
-Test(timeline, gives_each_record_an_id_and_a_number_within_its_requirements) /* [S-TML-4, S-TML-5] */
+Test(timeline,
+     gives_each_record_an_id_and_a_number_within_its_requirements) /* [S-TML-4, S-TML-5] */
 {
     struct fixture f = fixture(8);
     const struct pliant_rescale *r[4];
@@ -247,6 +250,21 @@ Test(timeline, is_bounded_and_keeps_the_last_of_each_kind) /* [S-TML-15] */
     done(&f);
 }
 
+Test(timeline, shows_an_evicted_record_until_the_step_is_over) /* [S-TML-15] */
+{
+    struct fixture f = fixture(1);
+    const struct pliant_rescale *first = open_record(&f, 1, true);
+
+    timeline_close(&f.t, 2, PLIANT_RESCALE_NO_CHANGE); /* an action shows it */
+    open_record(&f, 3, false);
+    timeline_close(&f.t, 4, PLIANT_RESCALE_NO_CHANGE);
+    cr_assert_eq(first->start_at_ms, 1);
+    cr_assert_eq(first->vertices[0].desired, 4);
+    timeline_bury(&f.t);
+    cr_assert_eq(timeline_at(&f.t, 0)->start_at_ms, 3);
+    done(&f);
+}
+
 Test(timeline, of_size_zero_records_nothing) /* [S-TML-15] */
 {
     struct fixture f = fixture(0);
@@ -365,8 +383,7 @@ static int live_a_life(struct timeline *t, const struct bounds *bounds)
         if (timeline_open(t, &prng, i, i == 0, PLIANT_TRIGGER_DRAIN, bounds) < 0 ||
             timeline_exception(t, "why") < 0 || timeline_span(t, PLIANT_CREATED, i, i) < 0 ||
             timeline_exception(t, "why not") < 0 ||
-            timeline_close(t, i,
-                           i % 2 ? PLIANT_RESCALE_NO_CHANGE : PLIANT_RESCALE_SUCCEEDED) < 0)
+            timeline_close(t, i, i % 2 ? PLIANT_RESCALE_NO_CHANGE : PLIANT_RESCALE_SUCCEEDED) < 0)
             return -ENOMEM;
     return 0;
 }
@@ -400,11 +417,11 @@ Test(timeline, leaks_nothing_whichever_allocation_fails)
 
 static struct world running(uint32_t slots)
 {
-    return world_running((struct world_spec){.options = {EXECUTING_COOLDOWN, "0 s",
-                                                         "restart-strategy.type", "fixed-delay",
-                                                         "restart-strategy.fixed-delay.attempts",
-                                                         "9"}},
-                         slots);
+    return world_running(
+        (struct world_spec){.options = {EXECUTING_COOLDOWN, "0 s", "restart-strategy.type",
+                                        "fixed-delay", "restart-strategy.fixed-delay.attempts",
+                                        "9"}},
+        slots);
 }
 
 static void expect_record(const struct world *w, size_t i, enum pliant_rescale_trigger trigger,
@@ -679,9 +696,9 @@ Test(timeline, stays_empty_when_it_is_off) /* [S-TML-15] */
 
     for (int i = 0; i < 2; i++) {
         struct world w = world_running(
-            (struct world_spec){.options = {"web.adaptive-scheduler.rescale-history.size",
-                                            sizes[i], EXECUTING_COOLDOWN, "0 s",
-                                            "restart-strategy.type", "fixed-delay"}},
+            (struct world_spec){.options = {"web.adaptive-scheduler.rescale-history.size", sizes[i],
+                                            EXECUTING_COOLDOWN, "0 s", "restart-strategy.type",
+                                            "fixed-delay"}},
             2);
         struct pliant_rescale_summary summary;
 
