@@ -281,6 +281,16 @@ static struct model_slot *slot_of(struct model *m, pliant_slot_id id,
     return slot;
 }
 
+/* The earliest end that was told; without one, 120 s after the notice [S-DRN-3]. */
+static void node_drains(struct model_node *node, int64_t end_at_ms, int64_t now_ms)
+{
+    if (end_at_ms == PLIANT_NEVER)
+        end_at_ms = instant_after(now_ms, 120000);
+    if (!node->draining || end_at_ms < node->end_at_ms)
+        node->end_at_ms = end_at_ms;
+    node->draining = true;
+}
+
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 struct model_task *model_task(const struct model *m, uint32_t vertex, uint32_t subtask)
@@ -304,6 +314,15 @@ bool model_all_running(const struct model *m)
             if (m->tasks[v].v[i].phase != MODEL_OVER && m->tasks[v].v[i].phase != MODEL_RUNNING)
                 return false;
     return m->n_live > 0;
+}
+
+static bool works_on(const struct model *m, const struct model_node *node)
+{
+    for (uint32_t v = 0; v < m->n_vertices; v++)
+        for (size_t i = 0; i < m->tasks[v].n; i++)
+            if (m->tasks[v].v[i].phase != MODEL_OVER && &m->nodes.v[m->tasks[v].v[i].node] == node)
+                return true;
+    return false;
 }
 
 static void task_moves(struct model *m, const struct pliant_task *id, enum model_phase phase)
@@ -358,7 +377,7 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
     case PLIANT_EV_NODE_DRAINING:
         node = node_meant(m, ev->draining.name, ev->draining.incarnation);
         if (node)
-            node->draining = true;
+            node_drains(node, ev->draining.deadline_at_ms, now_ms);
         return;
     case PLIANT_EV_NODE_DRAIN_WITHDRAWN:
         node = node_meant(m, ev->node.name, ev->node.incarnation);
@@ -769,6 +788,17 @@ static void give_up(struct model *m, const struct pliant_action *act, int64_t no
         node_leaves(m, node, now_ms);
 }
 
+/* Only who has tasks on a node that will go is told. */
+static void notify(struct model *m, const struct pliant_action *act,
+                   const struct pliant_sched *sched)
+{
+    const char *name = pliant_node_name(sched, act->notify.node);
+    const struct model_node *node = name ? model_node(m, name) : NULL;
+
+    if (!m->late && (!node || !node->draining || !works_on(m, node)))
+        broken(m, "tasks on nodes that drain are notified", "of %s", name ? name : "?");
+}
+
 static void refuse(struct model *m, const struct pliant_event *ev)
 {
     switch ((int)ev->kind) {
@@ -849,6 +879,8 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
             broken(m, "an entry of the exception history has failures", "none");
         return;
     case PLIANT_ACT_NOTIFY:
+        notify(m, act, sched);
+        return;
     case PLIANT_ACTIONS:
         return;
     }
@@ -885,6 +917,18 @@ static void check_status(struct model *m)
     if (m->started && m->state != PLIANT_FINISHED && m->declared != model_desired(m))
         broken(m, "what is declared is what the bounds add up to", "%" PRIu32 ", not %" PRIu32,
                m->declared, model_desired(m));
+}
+
+/* At the end of a drain the job has left Executing, or has no task there any more [S-DRN-5]. */
+static void check_drains(struct model *m, int64_t now_ms)
+{
+    for (size_t i = 0; m->state == PLIANT_EXECUTING && i < m->nodes.n; i++) {
+        const struct model_node *node = &m->nodes.v[i];
+
+        if (node->up && node->draining && node->end_at_ms <= now_ms && works_on(m, node))
+            broken(m, "the job is moved before a drain ends", "%s: %" PRId64, node->name,
+                   node->end_at_ms);
+    }
 }
 
 /* Can anything move the job? */
@@ -961,6 +1005,7 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
     check_deployed(m);
     check_status(m);
     if (!m->archived) {
+        check_drains(m, now_ms);
         check_progress(m, sched);
         check_figures(m, sched);
     }

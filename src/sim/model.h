@@ -6,6 +6,7 @@
  *
  *   slots     no slot serves two units (group, subtask) at once, nor after it was given back
  *   nodes     nothing is started on a node that drains or is gone, and only on slots reserved
+ *   drains    the job is moved before their end
  *   attempts  each is started once, with a higher number than those before; it is canceled once
  *   states    every change is a legal edge, the status is the state's, and after ARCHIVED there
  *             is silence
@@ -40,6 +41,7 @@ struct model_tasks VEC(struct model_task);
 struct model_node {
     const char *name; /* static */
     bool up, draining;
+    int64_t end_at_ms; /* while it drains */
     uint64_t incarnation;
     uint32_t slots; /* with those that were given back */
     uint32_t aside; /* given back */
