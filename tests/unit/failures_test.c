@@ -1,7 +1,9 @@
 /* failures_test.c - the one failure path: record, classify, decide */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 
+#include "failing_alloc.h"
 #include "world.h"
 
 static const pliant_vertex_id V = {1};
@@ -158,7 +160,7 @@ Test(failures, leave_alone_the_finished_tasks_of_a_lost_node) /* [S-FAIL-5] */
 Test(failures, are_those_of_the_tasks_that_live_on_the_lost_node) /* [S-FAIL-5, S-PAR-10] */
 {
     static const struct pliant_vertex_spec vertices[] = {{.id = "wide", .parallelism = 4},
-                                                         {.id = "narrow", .parallelism = 2}};
+                                                         {.id = "narrow", .parallelism = 3}};
     struct world w =
         world_new((struct world_spec){.vertices = vertices,
                                       .n_vertices = 2,
@@ -170,6 +172,7 @@ Test(failures, are_those_of_the_tasks_that_live_on_the_lost_node) /* [S-FAIL-5, 
     world_start(&w);
     world_task(&w, PLIANT_EV_TASK_FINISHED, 1, 1); /* the slot is empty with the next one */
     world_task(&w, PLIANT_EV_TASK_FINISHED, 2, 1);
+    world_task(&w, PLIANT_EV_TASK_FINISHED, 2, 2); /* this one's is not */
     world_lose(&w, "n2");
     entry = pliant_failure_at(w.s, 0);
     cr_assert_eq(entry->n, 2);
@@ -241,6 +244,44 @@ Test(failures, of_attempts_that_are_over_change_nothing) /* [S-GEN-7, S-FAIL-9] 
     cr_assert_eq(pliant_state(w.s), PLIANT_EXECUTING);
     cr_assert_null(pliant_failure_at(w.s, 1));
     world_free(&w);
+}
+
+/* The step in which the job fails, an open rescale ends and the strategy is asked. */
+static int fail_without_memory(const char *strategy, bool recoverable, size_t k, bool *ret_all)
+{
+    FAILING_ALLOC(hook, 0);
+    struct world w = world_running(
+        (struct world_spec){.options = {"restart-strategy.type", strategy}, .alloc = &hook.hook},
+        4);
+    struct pliant_event ev = {.kind = PLIANT_EV_GLOBAL_FAILURE,
+                              .failure = {.recoverable = recoverable, .cause = "all of it"}};
+    struct pliant_actions acts;
+    int error;
+
+    world_bounds(&w, 1, 3);
+    hook.fail_at = hook.calls + k;
+    error = pliant_step(w.s, w.now_ms, &ev, &acts);
+    *ret_all = hook.calls < hook.fail_at;
+    world_free(&w);
+    cr_assert_eq(hook.live, 0);
+    return error;
+}
+
+Test(failures, leak_nothing_and_say_so_without_memory)
+{
+    static const char *const strategies[] = {"none", "fixed-delay", "failure-rate",
+                                             "exponential-delay"};
+
+    for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
+        for (int recoverable = 0; recoverable < 2; recoverable++) {
+            bool all = false;
+
+            for (size_t k = 1; !all; k++) {
+                int error = fail_without_memory(strategies[i], recoverable, k, &all);
+
+                cr_assert_eq(error, all ? 0 : -ENOMEM);
+            }
+        }
 }
 
 Test(failures, show_the_status_of_the_state_not_of_the_graph) /* [S-GEN-13] */
