@@ -941,7 +941,8 @@ static void check_progress(struct model *m, const struct pliant_sched *sched)
     timer = next.at_ms != PLIANT_NEVER;
     switch (m->state) {
     case PLIANT_WAITING_FOR_RESOURCES:
-        stuck = !timer && model_offered(m) >= sum_of_groups(m, m->min);
+        stuck = !timer &&
+                (model_offered(m) >= sum_of_groups(m, m->min) || m->cfg->resource_wait_ms >= 0);
         break;
     case PLIANT_CREATING_EXECUTION_GRAPH:
         stuck = !timer && !m->plan.pending;
