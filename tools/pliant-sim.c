@@ -172,10 +172,8 @@ static enum exit_code unknown_command(const char *name)
     return complain(BAD_INPUT, "there is no command \"%s\"; pliant-sim --help lists them", name);
 }
 
-int main(int argc, char **argv)
+static enum exit_code dispatch(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of writing, like a full disk */
-    setlocale(LC_CTYPE, "");
     if (argc < 2) {
         list_commands(stderr);
         return BAD_INPUT;
@@ -192,4 +190,11 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return commands[i]->run(argc - 1, argv + 1, commands[i]);
     return unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of writing, like a full disk */
+    setlocale(LC_CTYPE, "");
+    return (int)dispatch(argc, argv);
 }
