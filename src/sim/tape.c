@@ -142,27 +142,35 @@ static char *name_of(const struct trace *trace, const char *path)
     return mem_text(NULL, path, dot && dot > path ? (size_t)(dot - path) : strlen(path));
 }
 
-int tape_read(const char *path, const struct trace_rules *rules, struct tape *ret,
-              struct spec_error *err)
+int tape_record(struct trace *trace, const char *path, struct tape *ret, struct spec_error *err)
 {
     struct tape tape = {0};
-    struct trace *trace = NULL;
     struct cluster up;
     int r;
 
-    err->text[0] = '\0';
     cluster_init(&up, NULL);
-    r = trace_open(path, rules, &trace, err);
-    if (!r)
-        r = read_events(&tape, trace, &up, err);
+    r = read_events(&tape, trace, &up, err);
     if (!r && !(tape.name = name_of(trace, path)))
         r = -ENOMEM;
-    trace_close(&trace);
     cluster_free(&up);
     if (!r)
         *ret = tape;
     else
         tape_free(&tape);
+    return r;
+}
+
+int tape_read(const char *path, const struct trace_rules *rules, struct tape *ret,
+              struct spec_error *err)
+{
+    struct trace *trace = NULL;
+    int r;
+
+    err->text[0] = '\0';
+    r = trace_open(path, rules, &trace, err);
+    if (!r)
+        r = tape_record(trace, path, ret, err);
+    trace_close(&trace);
     return r;
 }
 

@@ -26,7 +26,10 @@ struct tape {
     struct VEC(void *) blocks;
 };
 
-/* `rules` names the job, so that failures of its tasks can be checked. */
+/* All of a trace that is at its first event; `path` is for its name. */
+int tape_record(struct trace *trace, const char *path, struct tape *ret, struct spec_error *err);
+
+/* The same of a file. `rules` names the job, so that failures of its tasks can be checked. */
 int tape_read(const char *path, const struct trace_rules *rules, struct tape *ret,
               struct spec_error *err);
 void tape_free(struct tape *tape);
