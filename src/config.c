@@ -279,6 +279,11 @@ _Static_assert(sizeof(enum pliant_scheduler) == sizeof(unsigned) &&
 
 static const struct row *find_row(const char *key, bool *ret_old)
 {
+    *ret_old = false;
+    for (size_t i = 0; i < N_ROWS;
+         i++) /* a key that came out of the table is found without reading */
+        if (rows[i].option.key == key)
+            return &rows[i];
     for (size_t i = 0; i < N_ROWS; i++) {
         const struct pliant_option *o = &rows[i].option;
 

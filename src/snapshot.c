@@ -607,7 +607,7 @@ static void sched_codec(struct codec *c, struct pliant_sched *s)
 }
 
 /* The same job, the same options: else the same events would lead elsewhere. */
-static uint64_t fingerprint(const struct pliant_sched *s)
+static uint64_t compute_fingerprint(const struct pliant_sched *s)
 {
     uint64_t sum = s->job->fingerprint;
     char value[64];
@@ -615,7 +615,14 @@ static uint64_t fingerprint(const struct pliant_sched *s)
     for (size_t i = 0; pliant_option_at(i); i++)
         if (pliant_config_get(&s->cfg, pliant_option_at(i)->key, value, sizeof value) >= 0)
             sum = sum * 31 + codec_sum((const uint8_t *)value, strlen(value));
-    return sum;
+    return sum | 1; /* never 0 */
+}
+
+static uint64_t fingerprint(struct pliant_sched *s)
+{
+    if (s->fingerprint == 0)
+        s->fingerprint = compute_fingerprint(s);
+    return s->fingerprint;
 }
 
 static void header_codec(struct codec *c, struct pliant_sched *s)

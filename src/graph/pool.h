@@ -95,11 +95,11 @@ void pool_drain(struct pool *p, struct pool_node *node, bool draining, int64_t n
 int pool_reclaim(struct pool *p, struct pool_node *node, uint32_t count, int64_t now_ms,
                  int64_t end_at_ms);
 
-/* One task more, one task less in a slot. */
-void pool_occupy(struct pool *p, uint32_t slot, uint32_t group, uint32_t subtask);
-void pool_vacate(struct pool *p, uint32_t slot, int64_t now_ms);
+/* One task more, one task less in the slot of a row. */
+void pool_occupy(struct pool *p, uint32_t row, uint32_t group, uint32_t subtask);
+void pool_vacate(struct pool *p, uint32_t row, int64_t now_ms);
 /* The job gives a free slot back. */
-void pool_release(struct pool *p, uint32_t slot);
+void pool_release(struct pool *p, uint32_t row);
 
 static inline bool pool_slot_free(const struct pool_slot *slot)
 {

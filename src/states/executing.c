@@ -1,9 +1,11 @@
 /* executing.c - Executing: the job runs; is a change of the cluster worth a restart?
  *
  * Left for
- *   Restarting         when the transition manager and the rescale policy say so  [S-EXE-11]; when
- *                      a drain moves the job (drains.c); after a failure that may restart
- * [S-FAIL-1] Failing            after a failure that may not Canceling          on a cancel
+ *   Restarting         when the transition manager and the rescale policy say so  [S-EXE-11];
+ *                      when a drain moves the job (drains.c);
+ *                      after a failure that may restart  [S-FAIL-1]
+ *   Failing            after a failure that may not
+ *   Canceling          on a cancel
  *   StopWithSavepoint  on a wish that can be carried out  [S-EXE-17]
  *   Finished           when every task is over  [S-EXE-16]
  */

@@ -151,6 +151,8 @@ struct pliant_sched {
     struct pliant_config cfg; /* resolved */
     const struct pliant_alloc *alloc;
     const struct pliant_job *job;
+    uint64_t
+        fingerprint; /* of the job and the options: what a snapshot belongs to; 0: not asked yet */
     bool no_memory;
     struct clock clock;
     struct prng prng;

@@ -261,7 +261,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (pliant_step(s, now_ms, &ev, &acts) < 0)
                 continue;
             look(s, &seen, &acts);
-            if (x % 16 == 0)
+            if (x % 32 == 0)
                 restore(&cfg, job, &s);
         }
         pliant_sched_destroy(&s);
