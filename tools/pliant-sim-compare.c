@@ -6,11 +6,12 @@
 
 #include "pliant-sim.h"
 #include "pliant-sim-inputs.h"
-#include "sim/compare_report.h"
+#include "sim/compare_svg.h"
+#include "sim/output.h"
 
 struct arguments {
     struct sim_inputs in;
-    const char *policies;
+    const char *policies, *svg;
     enum report_format format;
 };
 
@@ -21,8 +22,8 @@ static bool take(int option, struct arguments *a, enum exit_code *ret_exit)
     *ret_exit = BAD_INPUT;
     if (sim_inputs_is(option))
         return sim_inputs_take(&a->in, option, ret_exit);
-    if (option == 'p') {
-        a->policies = optarg;
+    if (option == 'p' || option == 's') {
+        *(option == 'p' ? &a->policies : &a->svg) = optarg;
         return true;
     }
     return take_format(option, &a->format);
@@ -33,6 +34,7 @@ static bool parse(int argc, char **argv, const struct command *self, struct argu
 {
     static const struct option options[] = {SIM_INPUT_OPTIONS,
                                             {"policies", required_argument, NULL, 'p'},
+                                            {"svg", required_argument, NULL, 's'},
                                             FORMAT_OPTIONS,
                                             COMMON_OPTIONS};
     int option;
@@ -120,6 +122,20 @@ static enum exit_code show(const struct compare *c, enum report_format format)
     return r ? complain(NO_RESOURCES, "standard output: %s", strerror(-r)) : finish(DONE);
 }
 
+static enum exit_code draw(const struct compare *c, const char *path)
+{
+    struct output o;
+    int r = output_open(&o, path);
+
+    if (r)
+        return complain(BAD_INPUT, "%s: %s", path, strerror(-r));
+    r = compare_svg(c, o.file);
+    if (!r)
+        r = output_commit(&o);
+    output_abandon(&o);
+    return r ? complain(NO_RESOURCES, "%s: %s", path, strerror(-r)) : DONE;
+}
+
 static enum exit_code run_with(struct arguments *a)
 {
     struct compare_policy *policies = calloc(compare_n_policies, sizeof *policies);
@@ -132,6 +148,8 @@ static enum exit_code run_with(struct arguments *a)
     }
     if (code == DONE)
         code = sim_inputs_run(&c);
+    if (code == DONE && a->svg)
+        code = draw(&c, a->svg);
     if (code == DONE)
         code = show(&c, a->format);
     compare_free(&c);
@@ -159,5 +177,6 @@ const struct command compare_command = {
         "How much work does each rescale policy get done, of the most that a scheduler could that\n"
         "knows the future?\n\n" SIM_INPUT_USAGE
         "  --policies LIST  which, as \"flink,worth\"; default: all\n"
+        "  --svg FILE       draw the shares, and a run on the first trace at the middle cost\n"
         "  --format FORMAT  text, json (a line for each trace and cost) or csv; --json, --csv\n",
 };

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 
 #include "sim/series.h"
+#include "sim/svg.h"
 #include "sim/time_text.h"
 #include "sim/totals.h"
 
@@ -64,23 +65,6 @@ static const struct {
 #define COLOUR_DRAINED "#a3507f"
 #define COLOUR_CHECKPOINT "#7f7f7f"
 
-/* Text with what XML gives a meaning escaped, and without control characters. */
-static void put_text(FILE *out, const char *s)
-{
-    for (; *s; s++) {
-        if (*s == '&')
-            fputs("&amp;", out);
-        else if (*s == '<')
-            fputs("&lt;", out);
-        else if (*s == '>')
-            fputs("&gt;", out);
-        else if ((unsigned char)*s < ' ' || *s == 0x7f)
-            fputc(' ', out);
-        else
-            fputc(*s, out);
-    }
-}
-
 static void head(const struct drawing *d, FILE *out)
 {
     const struct totals *t = d->totals;
@@ -91,16 +75,16 @@ static void head(const struct drawing *d, FILE *out)
             "viewBox=\"0 0 %d %d\" role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" "
             "font-size=\"12\" fill=\"#333\">\n<title>",
             WIDTH, HEIGHT, WIDTH, HEIGHT);
-    put_text(out, pliant_job_name(d->o->job));
+    svg_text(out, pliant_job_name(d->o->job));
     fprintf(out,
             ": slots, parallelism and states over time</title>\n"
             "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
             "<text x=\"24\" y=\"30\" font-size=\"18\" font-weight=\"bold\" fill=\"#111\">",
             WIDTH, HEIGHT);
-    put_text(out, pliant_job_name(d->o->job));
+    svg_text(out, pliant_job_name(d->o->job));
     if (d->o->trace) {
         fputs(" <tspan font-weight=\"normal\">on ", out);
-        put_text(out, d->o->trace);
+        svg_text(out, d->o->trace);
         fputs("</tspan>", out);
     }
     fprintf(out,
@@ -229,20 +213,9 @@ static void steps(const struct drawing *d, FILE *out, bool offered, enum part pa
         fprintf(out, "H%d", RIGHT);
 }
 
-/* 1, 2 or 5 times a power of ten, so that there are at most 5 steps. */
-static uint32_t round_step(uint32_t most)
-{
-    static const uint32_t digits[] = {1, 2, 5};
-
-    for (uint32_t power = 1;; power *= 10)
-        for (int i = 0; i < 3; i++)
-            if (most / (digits[i] * power) <= 5)
-                return digits[i] * power;
-}
-
 static void y_axis(const struct drawing *d, FILE *out)
 {
-    uint32_t step = round_step(d->y_max);
+    uint32_t step = svg_round_step(d->y_max);
 
     for (uint32_t v = 0; v <= d->y_max; v += step) {
         int y = (int)(y_of(d, v) / 10);
@@ -400,29 +373,6 @@ static void strip(const struct drawing *d, FILE *out)
                 strip_of(d, out, i, ground);
 }
 
-/* ---- time axis ------------------------------------------------------------------------------ */
-
-static void x_axis(const struct drawing *d, FILE *out)
-{
-    int64_t extent_ms = series_extent_ms(d->series);
-    int64_t step = time_tick_step(extent_ms, 12);
-    const char *unit = time_tick_unit(step, extent_ms);
-    char label[TIME_TEXT_MAX];
-
-    for (int64_t at = 0; at <= extent_ms; at += step) {
-        int x = LEFT + (int)((double)at / (double)extent_ms * COLUMNS);
-
-        fprintf(out,
-                "<path d=\"M%d.5 %dV%dM%d.5 %dv6\" stroke=\"#000\" stroke-opacity=\".18\"/>"
-                "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
-                x, TOP, d->bottom, x, AXIS, x, AXIS + 20, time_tick(label, at, step, extent_ms));
-    }
-    fprintf(out,
-            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"#666\">time in the "
-            "trace%s%s</text>\n",
-            (LEFT + RIGHT) / 2, AXIS + 39, *unit ? ", " : "", unit);
-}
-
 static void draw(struct drawing *d, FILE *out)
 {
     struct lane lanes[LANES_MAX];
@@ -437,7 +387,12 @@ static void draw(struct drawing *d, FILE *out)
     for (int i = 0; i < n; i++)
         draw_lane(d, out, &lanes[i], d->bottom + 6 + i * LANE);
     strip(d, out);
-    x_axis(d, out);
+    svg_time_axis(out, &(struct svg_time_axis){.left = LEFT,
+                                               .right = RIGHT,
+                                               .top = TOP,
+                                               .bottom = d->bottom,
+                                               .base = AXIS,
+                                               .extent_ms = series_extent_ms(d->series)});
     fputs("</svg>\n", out);
 }
 

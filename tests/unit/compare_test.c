@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/compare_report.h"
+#include "sim/compare_svg.h"
 
 #define HEADER "{\"pliant_trace\":1,\"name\":\"test\"}\n"
 #define UP(t, node, slots)                                                                         \
@@ -407,4 +407,44 @@ Test(compare_report, writes_a_line_a_cell_for_programs)
                           "\"y,\"\"z\",5000,60000,500,2.000,flink,1.500,0.750000,3,2,0.250\n");
     free(json);
     free(csv);
+}
+
+/* ---- the picture ------------------------------------------------------------------------------
+ */
+
+Test(compare_svg, shows_every_trace_and_policy_the_same_each_time)
+{
+    struct spec_error err;
+    struct cell x;
+    char *first, *again;
+
+    cell_init(&x, "{\"pliant_trace\":1,\"name\":\"<a&b>\"}\n" UP(0, "a", 2) UP(9000, "b", 1)
+                      DOWN(30000, "a") DOWN(50000, "b") END(100000));
+    cr_assert_eq(compare_run(&x.c, &err), 0);
+    first = shown(&x.c, compare_svg);
+    again = shown(&x.c, compare_svg);
+    cr_expect_str_eq(first, again);
+    cr_expect_eq(strncmp(first, "<svg ", 5), 0);
+    cr_expect_str_eq(first + strlen(first) - 7, "</svg>\n");
+    cr_expect_not_null(strstr(first, "&lt;a&amp;b&gt;"));
+    cr_expect_null(strstr(first, "<a&b>"));
+    for (size_t p = 0; p < x.c.n_policies; p++)
+        cr_expect_not_null(strstr(first, x.c.policies[p].name), "%s", x.c.policies[p].name);
+    free(first);
+    free(again);
+    cell_free(&x);
+}
+
+Test(compare_svg, draws_a_trace_on_which_nothing_happens)
+{
+    struct spec_error err;
+    struct cell x;
+    char *text;
+
+    cell_init(&x, HEADER);
+    cr_assert_eq(compare_run(&x.c, &err), 0);
+    text = shown(&x.c, compare_svg);
+    cr_expect_str_eq(text + strlen(text) - 7, "</svg>\n");
+    free(text);
+    cell_free(&x);
 }
