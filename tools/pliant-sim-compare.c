@@ -92,23 +92,25 @@ static enum exit_code check_list(const char *list)
                     (int)strcspn(list, ","), list, all);
 }
 
-/* Those that are listed, in the order of the table. */
-static size_t choose(const char *list, struct compare_policy *ret)
+/* Those that are listed, in the order of the table; "own" only if there is something of its own. */
+static int choose(const char *list, struct compare *c, struct compare_policy *ret,
+                  struct spec_error *err)
 {
-    struct spec_error err;
-    size_t n = 0;
+    bool has_own;
+    int r = compare_has_own(c, &has_own, err);
 
-    for (size_t i = 0; i < compare_n_policies; i++) {
+    for (size_t i = 0; !r && i < compare_n_policies; i++) {
         const struct compare_policy *policy = &compare_policies[i];
 
-        if (list && !listed(list, policy->name))
+        if (list ? !listed(list, policy->name) : policy->own && !has_own)
             continue;
-        if (compare_policy_check(policy, &err) == 0)
-            ret[n++] = *policy;
+        if (compare_policy_check(policy, err) == 0)
+            ret[c->n_policies++] = *policy;
         else
-            fprintf(stderr, "pliant-sim: %s is left out: %s\n", policy->name, err.text);
+            fprintf(stderr, "pliant-sim: %s is left out: %s\n", policy->name, err->text);
     }
-    return n;
+    c->policies = ret;
+    return r;
 }
 
 /* ---- the comparison ------------------------------------------------------------------------- */
@@ -139,13 +141,15 @@ static enum exit_code draw(const struct compare *c, const char *path)
 static enum exit_code run_with(struct arguments *a)
 {
     struct compare_policy *policies = calloc(compare_n_policies, sizeof *policies);
-    struct compare c = {.policies = policies};
-    enum exit_code code = policies ? check_list(a->policies) : NO_RESOURCES;
+    struct compare c = {.n_policies = 0};
+    struct spec_error err;
+    enum exit_code code = policies ? check_list(a->policies) : input_error(-ENOMEM, "");
+    int r;
 
-    if (code == DONE) {
-        c.n_policies = choose(a->policies, policies);
+    if (code == DONE)
         code = sim_inputs_read(&a->in, &c);
-    }
+    if (code == DONE && (r = choose(a->policies, &c, policies, &err)) != 0)
+        code = input_error(r, err.text);
     if (code == DONE)
         code = sim_inputs_run(&c);
     if (code == DONE && a->svg)
@@ -175,8 +179,8 @@ const struct command compare_command = {
     .usage =
         "--job FILE --trace FILE... [OPTION]...\n"
         "How much work does each rescale policy get done, of the most that a scheduler could that\n"
-        "knows the future?\n\n" SIM_INPUT_USAGE
-        "  --policies LIST  which, as \"flink,worth\"; default: all\n"
+        "knows the future?\n\n" SIM_INPUT_USAGE "  --policies LIST  which, as \"flink,worth\"; "
+                                                "default: all, and what the job's own options do\n"
         "  --svg FILE       draw the shares, and a run on the first trace at the middle cost\n"
         "  --format FORMAT  text, json (a line for each trace and cost) or csv; --json, --csv\n",
 };

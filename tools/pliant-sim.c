@@ -12,7 +12,7 @@
 #include "util/nearest.h"
 
 static const struct command *const commands[] = {
-    &run_command,    &compare_command, &check_command,
+    &run_command,    &compare_command, &sweep_command,   &check_command,
     &replay_command, &explore_command, &options_command,
 };
 

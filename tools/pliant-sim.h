@@ -26,8 +26,8 @@ struct command {
     const char *usage;   /* what follows the name, and what it means */
 };
 
-extern const struct command run_command, compare_command, check_command, replay_command,
-    options_command, explore_command;
+extern const struct command run_command, compare_command, sweep_command, check_command,
+    replay_command, options_command, explore_command;
 
 /* Every list of long options ends with these. */
 /* clang-format off */

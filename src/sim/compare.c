@@ -15,19 +15,22 @@
 #define COOLDOWN ADAPTIVE "executing.cooldown-after-rescaling"
 #define STABILIZATION ADAPTIVE "executing.resource-stabilization-timeout"
 #define POLICY "pliant.rescale.policy"
+#define INTERVAL "execution.checkpointing.interval"
 
 /* ---- who is compared ---------------------------------------------------------------------- */
 
 /* clang-format off */
 const struct compare_policy compare_policies[] = {
-    {"never", {{POLICY, "never"}}, false},
-    {"torchrun", {{POLICY, "torchrun"}}, false},
-    {"ray-elastic", {{POLICY, "ray-elastic"}}, false},
-    {"immediate", {{POLICY, "immediate"}}, false},
-    {"flink", {{POLICY, "parallelism-change"}}, false},
-    {"flink-reactive", {{POLICY, "parallelism-change"}, {"scheduler-mode", "reactive"}}, false},
-    {"flink-stab0", {{POLICY, "parallelism-change"}, {STABILIZATION, "0 s"}}, false},
-    {"worth", {{POLICY, "worth"}}, true},
+    {.name = "never", .settings = {{POLICY, "never"}}},
+    {.name = "torchrun", .settings = {{POLICY, "torchrun"}}},
+    {.name = "ray-elastic", .settings = {{POLICY, "ray-elastic"}}},
+    {.name = "immediate", .settings = {{POLICY, "immediate"}}},
+    {.name = "flink", .settings = {{POLICY, "parallelism-change"}}},
+    {.name = "flink-reactive",
+     .settings = {{POLICY, "parallelism-change"}, {"scheduler-mode", "reactive"}}},
+    {.name = "flink-stab0", .settings = {{POLICY, "parallelism-change"}, {STABILIZATION, "0 s"}}},
+    {.name = "worth", .settings = {{POLICY, "worth"}}, .learns = true},
+    {.name = "own", .own = true},
 };
 
 /* Cheap and dear restarts, small and large state. */
@@ -210,27 +213,58 @@ struct prepared {
     struct sim_latency latency;
 };
 
-/* The first that says something: the cost, -D, the policy, what is common, the job, the file. */
-static int gather(const struct compare *c, const struct compare_cost *cost,
-                  const struct compare_policy *policy, struct options *o, struct spec_error *err)
+/* What the file and the job say. */
+static int gather_own(const struct compare *c, struct options *o, struct spec_error *err)
 {
     int r = c->config ? options_add(o, OPTIONS_FILE, c->config, c->config->root, err) : 0;
 
     if (!r && c->options_of)
         r = options_add(o, OPTIONS_JOB, &c->options_of->doc, c->options_of->config, err);
+    return r;
+}
+
+int compare_has_own(const struct compare *c, bool *ret, struct spec_error *err)
+{
+    struct options o = {0};
+    int r = gather_own(c, &o, err);
+    size_t n = o.settings.n;
+
     for (size_t i = 0; i < N(compared); i++)
+        options_forget(&o, compared[i]);
+    if (!r)
+        *ret = o.settings.n < n;
+    options_free(&o);
+    return r;
+}
+
+static int define_cost(struct options *o, const struct compare_cost *cost, bool own,
+                       struct spec_error *err)
+{
+    bool keeps_interval = own && *options_text(o, INTERVAL);
+    int r = define_ms(o, "pliant.sim.deploy-latency", cost->restart_ms, err);
+
+    if (!r)
+        r = define_ms(o, "pliant.sim.checkpoint-duration", cost->checkpoint_ms, err);
+    return r || keeps_interval ? r : define_ms(o, INTERVAL, cost->interval_ms, err);
+}
+
+/* The first that says something: -D, the policy, the cost, what is common, the job, the file. */
+static int gather(const struct compare *c, const struct compare_cost *cost,
+                  const struct compare_policy *policy, struct options *o, struct spec_error *err)
+{
+    int r = gather_own(c, o, err);
+
+    for (size_t i = 0; i < N(compared) && !policy->own; i++)
         options_forget(o, compared[i]);
     if (!r)
         r = define_all(o, common, N(common), err);
     if (!r)
+        r = define_cost(o, cost, policy->own, err);
+    if (!r)
         r = define_all(o, policy->settings, COMPARE_SETTINGS, err);
     for (size_t i = 0; !r && i < c->n_defines; i++)
         r = options_define(o, c->defines[i], err);
-    if (!r)
-        r = define_ms(o, "pliant.sim.deploy-latency", cost->restart_ms, err);
-    if (!r)
-        r = define_ms(o, "pliant.sim.checkpoint-duration", cost->checkpoint_ms, err);
-    return r ? r : define_ms(o, "execution.checkpointing.interval", cost->interval_ms, err);
+    return r;
 }
 
 static int prepare(const struct compare *c, const struct compare_cost *cost,

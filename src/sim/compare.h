@@ -7,7 +7,8 @@
  *     compare_free(&c); compare_job_free(&job);
  *
  * All drive the same core on the same simulated cluster; a policy is nothing but options. What the
- * job's own options say about when to rescale is left aside, since that is what is compared.
+ * job's own options say about when to rescale is left aside, since that is what is compared; it is
+ * a policy of its own.
  *
  * Shapes  a cell is a tape at a cost: index tape * n_costs + cost
  *         bounds[n_cells]; results[n_cells * n_policies], cell by cell
@@ -35,8 +36,10 @@ struct compare_policy {
     const char *name;
     struct compare_setting settings[COMPARE_SETTINGS]; /* up to one without key */
     bool learns; /* adapts to what it sees; else it is fixed */
+    bool own;    /* what the job says about when to rescale counts, and its checkpoint interval */
 };
 
+/* The last of them, "own", is what the job and the option file say. */
 extern const struct compare_policy compare_policies[];
 extern const size_t compare_n_policies;
 
@@ -97,6 +100,9 @@ struct compare {
     double *bounds;
     struct compare_result *results;
 };
+
+/* Do the file or the job say when to rescale? */
+int compare_has_own(const struct compare *c, bool *ret, struct spec_error *err);
 
 /* How many pieces compare_run() has. */
 size_t compare_pieces(const struct compare *c);

@@ -8,7 +8,7 @@
 #include "sim/time_text.h"
 #include "spec/json_out.h"
 
-#define NAMES_MIN 24 /* of the column of names */
+#define NAMES_MIN 26 /* of the column of names */
 #define NAME_MAX 44
 
 static double seconds(double work_ms)
