@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "graph/key_groups.h"
+#include "util/fnv.h"
 
 #define DEFAULT_NAME "job"
 #define DEFAULT_GROUP "default"
@@ -436,29 +437,21 @@ static int order_vertices(struct pliant_job *job, struct pliant_error *err)
     return rc;
 }
 
-/* ---- fingerprint: FNV-1a, 64 bits --------------------------------------------------------- */
-
-static void hash_byte(uint64_t *hash, unsigned char byte)
-{
-    *hash = (*hash ^ byte) * UINT64_C(0x100000001b3);
-}
+/* ---- fingerprint -------------------------------------------------------------------------- */
 
 static void hash_number(uint64_t *hash, uint64_t x)
 {
-    for (unsigned shift = 0; shift < 64; shift += 8)
-        hash_byte(hash, (unsigned char)(x >> shift));
+    *hash = fnv_add(*hash, &x, sizeof x);
 }
 
 static void hash_string(uint64_t *hash, const char *s)
 {
-    do
-        hash_byte(hash, (unsigned char)*s);
-    while (*s++);
+    *hash = fnv_add(*hash, s, strlen(s) + 1); /* with its end: "ab", "c" is not "a", "bc" */
 }
 
 static uint64_t fingerprint_of(const struct pliant_job *job)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = FNV_START;
 
     hash_string(&hash, job->name);
     hash_number(&hash, job->n_vertices);

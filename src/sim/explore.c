@@ -11,6 +11,7 @@
 
 #include "sim/chaos.h"
 #include "spec/recording.h"
+#include "util/fnv.h"
 
 #define SNAPSHOT_EVERY 8
 #define CALM_STEPS 20000u
@@ -37,10 +38,8 @@ static int trial_init(struct trial *t, const struct explore_options *options,
 {
     int r;
 
-    *t = (struct trial){.options = options,
-                        .chaos = chaos,
-                        .snapshot_every = snapshot_every,
-                        .hash = UINT64_C(0xcbf29ce484222325)};
+    *t = (struct trial){
+        .options = options, .chaos = chaos, .snapshot_every = snapshot_every, .hash = FNV_START};
     json_init(&t->text, NULL);
     json_init(&t->twin_text, NULL);
     r = model_init(&t->model, chaos->job, &chaos->cfg);
@@ -70,12 +69,6 @@ static bool render(struct trial *t, struct json *j, const struct pliant_sched *s
     json_reset(j);
     recording_write_actions(j, NULL, t->chaos->job, sched, acts);
     return !j->error || breaks(t, "no memory", "for the text of actions");
-}
-
-static void add_to_hash(struct trial *t)
-{
-    for (size_t i = 0; i < t->text.n; i++)
-        t->hash = (t->hash ^ (unsigned char)t->text.v[i]) * UINT64_C(0x100000001b3);
 }
 
 static bool twin_agrees(struct trial *t, const struct pliant_event *ev)
@@ -126,7 +119,7 @@ static bool trial_step(struct trial *t, struct chaos_event *e)
         return breaks(t, "sound events are taken", pliant_event_name(ev->kind));
     if (!render(t, &t->text, t->sched, &acts))
         return false;
-    add_to_hash(t);
+    t->hash = fnv_add(t->hash, t->text.v, t->text.n);
     broken = model_step(&t->model, t->now_ms, ev, late, &acts, t->sched);
     if (broken)
         return breaks(t, broken, t->model.detail);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/fnv.h"
+
 #define NO_TEXT UINT32_MAX
 
 void codec_expect(struct codec *c, bool condition)
@@ -104,12 +106,7 @@ void codec_array(struct codec *c, uint32_t *v, size_t n)
         CODEC(c, v[i]);
 }
 
-/* FNV-1a. */
 uint64_t codec_sum(const uint8_t *bytes, size_t n)
 {
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < n; i++)
-        sum = (sum ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return sum;
+    return fnv_add(FNV_START, bytes, n);
 }
