@@ -96,13 +96,13 @@ static enum exit_code check_list(const char *list)
 static int choose(const char *list, struct compare *c, struct compare_policy *ret,
                   struct spec_error *err)
 {
-    bool has_own;
-    int r = compare_has_own(c, &has_own, err);
+    struct compare_own own;
+    int r = compare_find_own(c, &own, err);
 
     for (size_t i = 0; !r && i < compare_n_policies; i++) {
         const struct compare_policy *policy = &compare_policies[i];
 
-        if (list ? !listed(list, policy->name) : policy->own && !has_own)
+        if (list ? !listed(list, policy->name) : policy->own && !own.timing)
             continue;
         if (compare_policy_check(policy, err) == 0)
             ret[c->n_policies++] = *policy;
@@ -180,7 +180,7 @@ const struct command compare_command = {
         "--job FILE --trace FILE... [OPTION]...\n"
         "How much work does each rescale policy get done, of the most that a scheduler could that\n"
         "knows the future?\n\n" SIM_INPUT_USAGE "  --policies LIST  which, as \"flink,worth\"; "
-                                                "default: all, and what the job's own options do\n"
+        "default: all, and what the job's own options do\n"
         "  --svg FILE       draw the shares, and a run on the first trace at the middle cost\n"
         "  --format FORMAT  text, json (a line for each trace and cost) or csv; --json, --csv\n",
 };

@@ -223,17 +223,21 @@ static int gather_own(const struct compare *c, struct options *o, struct spec_er
     return r;
 }
 
-int compare_has_own(const struct compare *c, bool *ret, struct spec_error *err)
+int compare_find_own(const struct compare *c, struct compare_own *ret, struct spec_error *err)
 {
     struct options o = {0};
+    struct compare_own own = {.interval_ms = PLIANT_UNSET};
     int r = gather_own(c, &o, err);
     size_t n = o.settings.n;
 
+    if (!r && *options_text(&o, INTERVAL))
+        own.interval_ms = options_duration_ms(&o, INTERVAL);
     for (size_t i = 0; i < N(compared); i++)
         options_forget(&o, compared[i]);
-    if (!r)
-        *ret = o.settings.n < n;
+    own.timing = o.settings.n < n;
     options_free(&o);
+    if (!r)
+        *ret = own;
     return r;
 }
 

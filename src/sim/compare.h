@@ -101,8 +101,12 @@ struct compare {
     struct compare_result *results;
 };
 
-/* Do the file or the job say when to rescale? */
-int compare_has_own(const struct compare *c, bool *ret, struct spec_error *err);
+/* What file and job say of what the policies do else. */
+struct compare_own {
+    bool timing;         /* when to rescale */
+    int64_t interval_ms; /* of checkpoints; PLIANT_UNSET: nothing */
+};
+int compare_find_own(const struct compare *c, struct compare_own *ret, struct spec_error *err);
 
 /* How many pieces compare_run() has. */
 size_t compare_pieces(const struct compare *c);

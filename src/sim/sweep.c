@@ -246,8 +246,13 @@ static const struct compare_policy *policy_named(const char *name)
 
 static int search_all(struct search *s, struct sweep *found)
 {
-    int r = try_points(s, &found->own, 1);
+    struct compare_own own;
+    int r = compare_find_own(s->base, &own, s->err);
 
+    if (!r) {
+        found->own.values[SWEEP_INTERVAL] = own.interval_ms;
+        r = try_points(s, &found->own, 1);
+    }
     for (size_t i = 0; !r && i < N(starts); i++) {
         const struct compare_policy *policy = policy_named(starts[i].policy);
         struct sweep_point *start = &found->starts[found->n_starts];
