@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim/time_text.h"
+#include "util/utf8.h"
 
 #define TEXT_SHOWN_MAX 160 /* bytes of a cause: it stands in a line */
 #define VERTICES_SHOWN_MAX 4
@@ -60,10 +61,8 @@ static const char *template_of(enum pliant_reason reason)
 
 void sentence_text(FILE *out, const char *text)
 {
-    size_t n = strlen(text), shown = n > TEXT_SHOWN_MAX ? TEXT_SHOWN_MAX : n;
+    size_t n = strlen(text), shown = n > TEXT_SHOWN_MAX ? utf8_cut(text, TEXT_SHOWN_MAX) : n;
 
-    while (shown < n && shown > 0 && ((unsigned char)text[shown] & 0xc0) == 0x80)
-        shown--; /* not within a character */
     for (size_t i = 0; i < shown; i++)
         fputc((unsigned char)text[i] < ' ' || text[i] == 0x7f ? ' ' : text[i], out);
     if (shown < n)

@@ -15,6 +15,7 @@
 #include "util/ascii.h"
 #include "util/decimal.h"
 #include "util/nearest.h"
+#include "util/utf8.h"
 
 #define CHUNK_MIN 8192u
 #define CHUNK_MAX (1024u * 1024u)
@@ -110,23 +111,6 @@ void doc_free(struct doc_file *f)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* The length of the UTF-8 sequence at s[0..n), or 0: not one (too long forms, surrogates and
- * what is beyond U+10FFFF included). */
-static size_t utf8_length(const unsigned char *s, size_t n)
-{
-    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-    if (length > n || s[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 /* A sentence that grows, always NUL-terminated and cut where it does not fit. */
 struct sentence {
     char *text;
@@ -159,9 +143,9 @@ static void make_printable(struct sentence *s)
     const unsigned char *text = (const unsigned char *)s->text;
     size_t last = s->n;
 
-    while (last > 0 && (text[last - 1] & 0xc0) == 0x80)
+    while (last > 0 && utf8_continues(s->text[last - 1]))
         last--;
-    if (last > 0 && utf8_length(text + last - 1, s->n - last + 1) == 0)
+    if (last > 0 && utf8_length(s->text + last - 1, s->n - last + 1) == 0)
         s->n = last - 1;
     s->text[s->n] = '\0';
     for (size_t i = 0; i < s->n; i++)
@@ -312,7 +296,7 @@ static size_t find_bad_byte(const char *text, size_t size)
             i += 8;
             continue;
         }
-        n = utf8_length((const unsigned char *)text + i, size - i);
+        n = utf8_length(text + i, size - i);
         if (n == 0 || ((unsigned char)text[i] < ' ' && !ascii_is_blank(text[i])))
             break;
         i += n;

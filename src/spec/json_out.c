@@ -11,6 +11,7 @@
 
 #include "spec/memory.h"
 #include "util/decimal.h"
+#include "util/utf8.h"
 
 #define PIECE 65536u     /* a file gets at least so much at a time */
 #define GROWN_BY_BYTE 6u /* "\u001f" */
@@ -179,27 +180,6 @@ void json_null(struct json *j, const char *key)
         put_bytes(j, "null", 4);
 }
 
-/* Length of the UTF-8 sequence at s, 0 where there is none: overlong forms, surrogates and
- * what is beyond U+10FFFF are none. The NUL behind the string ends any sequence. */
-static size_t sequence(const unsigned char *s)
-{
-    unsigned char low = 0x80, high = 0xbf;
-    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    if (s[0] == 0xe0 || s[0] == 0xf0)
-        low = s[0] == 0xe0 ? 0xa0 : 0x90;
-    if (s[0] == 0xed || s[0] == 0xf4)
-        high = s[0] == 0xed ? 0x9f : 0x8f;
-    if (s[1] < low || s[1] > high)
-        return 0;
-    for (size_t i = 2; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
-
 static inline bool plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
@@ -224,24 +204,24 @@ static void put_escape(struct json *j, unsigned char c)
 /* The inside of a string; the caller has made room. */
 static void put_text(struct json *j, const char *s, size_t n)
 {
-    const unsigned char *u = (const unsigned char *)s, *end = u + n;
+    const char *end = s + n;
 
-    while (u < end) {
-        const unsigned char *from = u;
+    while (s < end) {
+        const char *from = s;
         size_t bytes;
 
-        while (u < end && plain(*u))
-            u++;
-        put_bytes(j, (const char *)from, (size_t)(u - from));
-        if (u == end)
+        while (s < end && plain((unsigned char)*s))
+            s++;
+        put_bytes(j, from, (size_t)(s - from));
+        if (s == end)
             break;
-        if (*u <= 0x7f) {
-            put_escape(j, *u++);
+        if ((unsigned char)*s <= 0x7f) {
+            put_escape(j, (unsigned char)*s++);
             continue;
         }
-        bytes = sequence(u);
-        put_bytes(j, bytes ? (const char *)u : replacement, bytes ? bytes : 3);
-        u += bytes ? bytes : 1;
+        bytes = utf8_length(s, (size_t)(end - s));
+        put_bytes(j, bytes ? s : replacement, bytes ? bytes : 3);
+        s += bytes ? bytes : 1;
     }
 }
 

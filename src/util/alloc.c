@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/utf8.h"
+
 void *mem_resize(const struct pliant_alloc *a, void *ptr, size_t n, size_t size)
 {
     assert(n > 0 && size > 0);
@@ -38,11 +40,8 @@ char *mem_text(const struct pliant_alloc *a, const char *s, size_t max)
     size_t n = end ? (size_t)(end - s) : max + 1;
     char *copy;
 
-    if (n > max) {
-        n = max;
-        while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
-            n--;
-    }
+    if (n > max)
+        n = utf8_cut(s, max);
     copy = mem_resize(a, NULL, n + 1, 1);
     if (!copy)
         return NULL;

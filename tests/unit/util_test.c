@@ -1,4 +1,4 @@
-/* util_test.c - alloc, vec, deadline, prng */
+/* util_test.c - alloc, vec, deadline, prng, utf8, fnv */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
@@ -7,7 +7,9 @@
 #include "failing_alloc.h"
 #include "util/alloc.h"
 #include "util/deadline.h"
+#include "util/fnv.h"
 #include "util/prng.h"
+#include "util/utf8.h"
 #include "util/vec.h"
 
 /* ---- alloc ------------------------------------------------------------------------------ */
@@ -268,4 +270,43 @@ Test(prng, draws_within_bounds_of_any_width)
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
         for (int k = 0; k < 1000; k++)
             cr_expect(lt(u64, prng_below(&p, bounds[i]), bounds[i]), "bound %zu", i);
+}
+
+/* ---- utf8, fnv -------------------------------------------------------------------------- */
+
+Test(utf8, knows_letters_from_what_is_none)
+{
+    /* clang-format off */
+    static const struct {
+        const char *text;
+        size_t length;
+    } rows[] = {
+        {"a", 1}, {"\xc3\xa4z", 2}, {"\xe2\x82\xac", 3}, {"\xf0\x9f\x8e\x89", 4},
+        {"\xed\x9f\xbf", 3}, {"\xf4\x8f\xbf\xbf", 4},
+        {"\x80", 0}, {"\xc0\xaf", 0}, {"\xe0\x9f\xbf", 0}, {"\xf0\x8f\xbf\xbf", 0}, /* too long */
+        {"\xed\xa0\x80", 0}, {"\xf4\x90\x80\x80", 0}, {"\xff", 0}, /* surrogates, beyond */
+        {"\xc3", 0}, {"\xe2\x82", 0}, {"\xf0\x9f\x8e", 0}, {"\xc3z", 0}, /* cut */
+    };
+    /* clang-format on */
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        cr_expect(eq(sz, utf8_length(rows[i].text, strlen(rows[i].text)), rows[i].length),
+                  "row %zu", i);
+}
+
+Test(utf8, is_cut_between_letters)
+{
+    const char *text = "a\xc3\xa4\xe2\x82\xac.";
+    static const size_t cut_at[] = {0, 1, 1, 3, 3, 3, 6};
+
+    for (size_t n = 0; n < sizeof cut_at / sizeof cut_at[0]; n++)
+        cr_expect(eq(sz, utf8_cut(text, n), cut_at[n]), "at most %zu", n);
+}
+
+Test(fnv, adds_up_to_known_sums)
+{
+    cr_expect(eq(u64, fnv_add(FNV_START, "", 0), UINT64_C(0xcbf29ce484222325)));
+    cr_expect(eq(u64, fnv_add(FNV_START, "a", 1), UINT64_C(0xaf63dc4c8601ec8c)));
+    cr_expect(
+        eq(u64, fnv_add(fnv_add(FNV_START, "foo", 3), "bar", 3), UINT64_C(0x85944171f73967e8)));
 }
