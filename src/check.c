@@ -101,7 +101,7 @@ static const char *check_task(const struct pliant_sched *s, uint32_t v, uint32_t
     all->live++;
     BREAKS(task->slot >= s->pool.slots.n, "a task is nowhere");
     slot = &s->pool.slots.v[task->slot];
-    BREAKS(slot->node == POOL_NONE, "a live task is on a node that is gone");
+    BREAKS(slot->node == POOL_NONE || !slot->held, "a live task is on a node that is gone");
     BREAKS(slot->live == 0, "a slot does not know its task");
     BREAKS(slot->group != s->job->group_of[v] || slot->subtask != i, "a slot with two owners");
     return NULL;

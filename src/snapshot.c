@@ -280,9 +280,30 @@ static void slot_codec(struct codec *c, struct pool_slot *slot)
     CODEC(c, slot->idle_since_ms);
 }
 
+/* The table as it will be from the next step on, when the nodes that just went are buried. */
+static struct pool_slot *slots_to_write(struct codec *c, const struct pool *p, uint32_t *unused)
+{
+    struct pool_slot *slots;
+
+    if (!p->dead)
+        return p->slots.v;
+    slots = mem_resize(c->alloc, NULL, p->slots.n + 1, sizeof *slots);
+    if (!slots) {
+        codec_no_memory(c);
+        return p->slots.v;
+    }
+    if (p->slots.n > 0)
+        memcpy(slots, p->slots.v, p->slots.n * sizeof *slots);
+    for (const struct pool_node *dead = p->dead; dead; dead = dead->next_dead)
+        pool_bury_slots(slots, unused, dead);
+    return slots;
+}
+
 static void slots_codec(struct codec *c, struct pool *p)
 {
     size_t n = p->slots.n;
+    uint32_t unused = p->unused_slot;
+    struct pool_slot *slots;
 
     codec_count(c, &n, 8 * sizeof(uint32_t));
     if (c->reading && n > 0 && !vec_reserve(c->alloc, &p->slots, n))
@@ -292,9 +313,13 @@ static void slots_codec(struct codec *c, struct pool *p)
         if (n > 0)
             memset(p->slots.v, 0, n * sizeof *p->slots.v);
     }
+    slots = c->reading ? p->slots.v : slots_to_write(c, p, &unused);
     for (size_t row = 0; codec_fine(c) && row < n; row++)
-        slot_codec(c, &p->slots.v[row]);
-    CODEC(c, p->unused_slot);
+        slot_codec(c, &slots[row]);
+    if (slots != p->slots.v)
+        mem_free(c->alloc, slots);
+    CODEC(c, unused);
+    p->unused_slot = c->reading ? unused : p->unused_slot;
     CODEC(c, p->idle_first);
     CODEC(c, p->idle_last);
 }

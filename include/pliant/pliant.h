@@ -217,9 +217,9 @@ struct pliant_state_size {
 struct pliant_event {
     enum pliant_event_kind kind;
     union {
-        /* A life of a node. The same name may come back with another incarnation after it
-         * was lost. A name that is up: withdraws its drain if it drains (same incarnation and slots),
-         * else it is news that is not current. */
+        /* A life of a node. Of a name that is up, the same incarnation withdraws a drain (slots and
+         * labels stay), a later one means that the old life was lost, and an earlier one is news that is
+         * not current. */
         struct {
             const char *name;
             uint64_t incarnation;

@@ -28,12 +28,24 @@ static void node_free(struct pool *p, struct pool_node *node)
     mem_free(p->alloc, node);
 }
 
+void pool_bury_slots(struct pool_slot *slots, uint32_t *unused, const struct pool_node *node)
+{
+    for (uint32_t row = node->first_slot; row != POOL_NONE;) {
+        uint32_t next = slots[row].next;
+
+        slots[row] = (struct pool_slot){.node = POOL_NONE, .next = *unused};
+        *unused = row;
+        row = next;
+    }
+}
+
 void pool_bury(struct pool *p)
 {
     while (p->dead) {
         struct pool_node *node = p->dead;
 
         p->dead = node->next_dead;
+        pool_bury_slots(p->slots.v, &p->unused_slot, node);
         p->nodes.v[node->row] = NULL;
         p->unused_nodes.v[p->unused_nodes.n++] = node->row;
         node_free(p, node);
@@ -373,18 +385,14 @@ void pool_lose(struct pool *p, struct pool_node *node)
     p->n_draining -= node->draining;
     p->n_reclaimed -= node->n_reclaimed;
     forget_returning(p, node);
-    for (uint32_t row = node->first_slot; row != POOL_NONE;) {
+    for (uint32_t row = node->first_slot; row != POOL_NONE; row = p->slots.v[row].next) {
         struct pool_slot *slot = &p->slots.v[row];
-        uint32_t next = slot->next;
 
         idle_end(p, row);
         p->n_held -= slot->held;
         p->n_offered -= slot->held && !slot->leaving;
-        *slot = (struct pool_slot){.node = POOL_NONE, .next = p->unused_slot};
-        p->unused_slot = row;
-        row = next;
+        slot->held = slot->reclaimed = false;
     }
-    node->first_slot = node->last_slot = POOL_NONE;
     HASH_DELETE(hh, p->by_name, node);
     p->n_nodes--;
     node->next_dead = p->dead;

@@ -11,7 +11,8 @@
  *   free      offered and without a live task
  *
  * Shapes  nodes[], slots[] by row; ids of the outside are row + 1
- * Owner   pool_free(). A lost node keeps its name until pool_bury(), which the next step calls.
+ * Owner   pool_free(). A lost node keeps its name and its rows until pool_bury(), which the next
+ *         step calls, so that what an action named can still be told.
  * Errors  -ENOMEM, nothing changed
  */
 #ifndef PLIANT_GRAPH_POOL_H
@@ -74,6 +75,9 @@ struct pool {
 void pool_init(struct pool *p, const struct pliant_alloc *a);
 void pool_free(struct pool *p);
 void pool_bury(struct pool *p);
+/* The rows of a lost node's slots become unused, as pool_bury() will do: in `slots`, a table like
+ * the pool's, with the list of unused rows that begins at *unused. */
+void pool_bury_slots(struct pool_slot *slots, uint32_t *unused, const struct pool_node *node);
 /* Nodes that were put into the table by hand become known by name. */
 int pool_index(struct pool *p);
 
@@ -86,7 +90,7 @@ int pool_join(struct pool *p, int64_t now_ms, uint64_t incarnation, const char *
               size_t n_labels, uint32_t slots, struct pool_node **ret);
 /* More slots of a node: first those that were given back, then new ones. */
 int pool_grant(struct pool *p, struct pool_node *node, int64_t now_ms, uint32_t slots);
-/* Gone. None of its slots may have a live task any more. */
+/* Gone: nothing of it is held any more. None of its slots may have a live task. */
 void pool_lose(struct pool *p, struct pool_node *node);
 void pool_drain(struct pool *p, struct pool_node *node, bool draining, int64_t now_ms);
 

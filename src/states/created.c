@@ -8,9 +8,8 @@
 
 static struct state on_start(struct pliant_sched *s)
 {
-    deadline_arm(&s->idle_check, &s->clock,
-                 instant_after(s->clock.now_ms, s->cfg.slot_idle_timeout_ms));
-    record_open(s, true, PLIANT_TRIGGER_INITIAL_SCHEDULE); /* [S-CRE-4] */
+    deadline_arm(&s->idle_check, &s->clock, s->clock.now_ms); /* at the start, then every timeout */
+    record_open(s, true, PLIANT_TRIGGER_INITIAL_SCHEDULE);    /* [S-CRE-4] */
     return waiting(s, false, WHY(PLIANT_REASON_STARTED));
 }
 

@@ -112,7 +112,12 @@ Test(check, sees_a_task_on_a_node_that_is_gone)
     struct world w = running();
     uint32_t row;
 
-    world_lose(&w, "n2"); /* its rows are there, and nobody's */
+    world_lose(&w, "n2");
+    for (row = 0; w.s->pool.slots.v[row].held;)
+        row++;
+    EXPECT_BROKEN(w.s, w.s->graph.vertices[0].tasks[1].slot, row,
+                  "a live task is on a node that is gone");
+    world_plain(&w, PLIANT_EV_TICK); /* its rows are there, and nobody's */
     for (row = 0; w.s->pool.slots.v[row].node != POOL_NONE;)
         row++;
     EXPECT_BROKEN(w.s, w.s->graph.vertices[0].tasks[1].slot, row,

@@ -196,3 +196,25 @@ Test(idle_slots, are_not_looked_for_after_the_end) /* [S-IDL-1, S-FIN-2] */
     cr_assert_eq(pliant_next_deadline(w.s), PLIANT_NEVER);
     world_free(&w);
 }
+
+/* What an action named can be told for the whole step, also when it is gone at the end of it. */
+Test(idle_slots, keep_their_names_when_their_node_is_lost_in_the_same_step)
+{
+    struct world w = running(4);
+    const struct pliant_action *act;
+
+    world_to(&w, 30000);
+    world_node(&w, "n2", 3);
+    world_to(&w, 99999);
+    w.now_ms = 100000; /* the check is due, and the loss is the event */
+    world_lose(&w, "n2");
+    act = world_action(&w, PLIANT_ACT_RELEASE, 0);
+    cr_assert_not_null(act);
+    for (uint32_t i = 0; i < act->release.n; i++) {
+        pliant_node_id node = pliant_slot_node(w.s, act->release.slots[i]);
+
+        cr_expect_str_eq(pliant_node_name(w.s, node), "n2");
+        cr_expect_eq(pliant_slot_index(w.s, act->release.slots[i]), i);
+    }
+    world_free(&w);
+}
