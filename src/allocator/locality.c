@@ -16,6 +16,7 @@
 #include "allocator/number_map.h"
 #include "graph/key_groups.h"
 #include "util/sort.h"
+#include "util/vec.h"
 
 /* One vertex's way through its key groups. */
 struct sweep {
@@ -235,33 +236,13 @@ static int locality_begin(struct locality *l, const struct placement_request *r,
 
 /* Candidates: major = ~score, minor = position of the slot, value = unit; found in order of unit,
  * so sorting puts equal scores in order of slot, then unit [S-LOC-4]. */
-struct pairs {
-    struct sort_item *v;
-    size_t n, cap;
-};
-
-static bool reserve_pairs(struct pairs *p, size_t n, const struct pliant_alloc *a)
-{
-    size_t cap = p->cap + p->cap / 2;
-    struct sort_item *v;
-
-    if (n <= p->cap)
-        return true;
-    if (cap < n)
-        cap = n;
-    v = mem_resize(a, p->v, cap, sizeof *v);
-    if (!v)
-        return false;
-    p->v = v;
-    p->cap = cap;
-    return true;
-}
+struct pairs VEC(struct sort_item);
 
 static int collect(void *ctx, const struct locality *l, uint32_t unit)
 {
     struct pairs *p = ctx;
 
-    if (!reserve_pairs(p, p->n + l->n_touched, l->a))
+    if (!vec_room(l->a, p, l->n_touched))
         return -ENOMEM;
     for (uint32_t i = 0; i < l->n_touched; i++) {
         uint32_t position = l->touched[i];
@@ -325,7 +306,7 @@ int place_by_locality(const struct placement_request *request, uint32_t n_units,
         rc = sort_pairs(&pairs, a);
     if (rc == 0)
         choose(request->n_slots, &pairs, n_units, l.touched, unit_slots);
-    mem_free(a, pairs.v);
+    vec_free(a, &pairs);
     locality_end(&l);
     return rc;
 }

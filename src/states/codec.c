@@ -22,16 +22,14 @@ void codec_no_memory(struct codec *c)
 
 static void write_bytes(struct codec *c, const void *bytes, size_t n)
 {
-    size_t want = c->out.n + n;
-
-    if (want > c->out.cap &&
-        !vec_reserve(c->alloc, &c->out, want < 2 * c->out.cap ? 2 * c->out.cap : want + 256)) {
+    if (n == 0)
+        return;
+    if (!vec_room(c->alloc, &c->out, n)) {
         codec_no_memory(c);
         return;
     }
-    if (n > 0)
-        memcpy(c->out.v + c->out.n, bytes, n);
-    c->out.n = want;
+    memcpy(c->out.v + c->out.n, bytes, n);
+    c->out.n += n;
 }
 
 void codec_raw(struct codec *c, void *scalar, size_t size)

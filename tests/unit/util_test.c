@@ -118,6 +118,11 @@ static bool reserve(struct failing_alloc *f, struct numbers *numbers, size_t wan
     return vec_reserve(&f->hook, numbers, want);
 }
 
+static bool room(struct failing_alloc *f, struct numbers *numbers, size_t more)
+{
+    return vec_room(&f->hook, numbers, more);
+}
+
 Test(vec, pushes_zeroed_elements_and_keeps_the_earlier_ones)
 {
     FAILING_ALLOC(f, 0);
@@ -150,6 +155,22 @@ Test(vec, reserves_exactly_and_only_when_it_must)
     cr_assert(eq(sz, numbers.cap, 5));
     cr_assert(reserve(&f, &numbers, 3));
     cr_assert(eq(sz, f.calls, 1));
+    vec_free(&f.hook, &numbers);
+}
+
+Test(vec, makes_room_for_several_at_little_cost)
+{
+    FAILING_ALLOC(f, 0);
+    struct numbers numbers = {0};
+
+    for (size_t i = 0; i < 1000; i++) {
+        cr_assert(room(&f, &numbers, 3));
+        cr_assert(le(sz, numbers.n + 3, numbers.cap));
+        numbers.n += 3;
+    }
+    cr_assert(lt(sz, f.calls, 20));
+    cr_assert(room(&f, &numbers, 100000));
+    cr_assert(eq(sz, numbers.cap, 103000), "no more than is wanted, where that is much");
     vec_free(&f.hook, &numbers);
 }
 
