@@ -165,8 +165,7 @@ static int draw_config(struct chaos *c, struct pliant_error *err)
     return pliant_config_resolve(&c->cfg, err);
 }
 
-/* ---- events: each answers whether it can happen now -------------------------------------------
- */
+/* ---- events: each answers whether it can happen now -------------------------------------- */
 
 typedef bool draw_fn(struct chaos *c, const struct model *m, struct chaos_event *e);
 
@@ -642,8 +641,7 @@ void chaos_draw(struct chaos *c, const struct model *m, int64_t now_ms, int64_t 
         c->past[c->n_past++ % CHAOS_REMEMBERED] = *ret;
 }
 
-/* ---- calm --------------------------------------------------------------------------------------
- */
+/* ---- calm -------------------------------------------------------------------------------- */
 
 static const struct model_node *draining_node(const struct model *m)
 {
@@ -708,8 +706,7 @@ bool chaos_calm(struct chaos *c, const struct model *m, int64_t now_ms, int64_t 
     return true;
 }
 
-/* ---- life --------------------------------------------------------------------------------------
- */
+/* ---- life -------------------------------------------------------------------------------- */
 
 int chaos_init(struct chaos *c, uint64_t seed, struct pliant_error *err)
 {

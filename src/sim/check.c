@@ -324,8 +324,7 @@ static void judge(const struct case_file *c, const struct watch *w, struct check
         ret->pass = checks[i](c, w, ret);
 }
 
-/* ---- a case -----------------------------------------------------------------------------------
- */
+/* ---- a case ------------------------------------------------------------------------------ */
 
 /* The options that the case's job sets. */
 static int resolve(const struct case_file *c, struct options *options, struct pliant_config *cfg,

@@ -16,8 +16,7 @@
 #define SNAPSHOT_EVERY 8
 #define CALM_STEPS 20000u
 
-/* ---- a trial: one scheduler, its model, its twin ------------------------------------------------
- */
+/* ---- a trial: one scheduler, its model, its twin ----------------------------------------- */
 
 struct trial {
     const struct explore_options *options;
@@ -153,8 +152,7 @@ static bool trial_calm(struct trial *t)
                   pliant_state_name(pliant_state(t->sched)));
 }
 
-/* ---- an assertion is a broken rule too
- * ------------------------------------------------------------ */
+/* ---- an assertion is a broken rule too --------------------------------------------------- */
 
 static sigjmp_buf death;
 
@@ -176,8 +174,7 @@ static bool survive(struct trial *t, bool (*f)(struct trial *t, void *ctx), void
     return ok;
 }
 
-/* ---- a run of drawn events
- * -------------------------------------------------------------------------- */
+/* ---- a run of drawn events --------------------------------------------------------------- */
 
 struct run {
     struct chaos *chaos;
@@ -223,8 +220,7 @@ static bool feed(struct trial *t, void *ctx)
     return trial_calm(t);
 }
 
-/* ---- shrinking
- * ---------------------------------------------------------------------------------------- */
+/* ---- shrinking --------------------------------------------------------------------------- */
 
 struct shrink {
     const struct explore_options *options;
@@ -281,8 +277,7 @@ static void shrink(struct shrink *s)
     }
 }
 
-/* ---- the recording of a bad run
- * ------------------------------------------------------------------------- */
+/* ---- the recording of a bad run ---------------------------------------------------------- */
 
 struct writer {
     struct shrink *shrink;
@@ -344,8 +339,7 @@ static int write_recording(struct shrink *s, const char *path)
     return r;
 }
 
-/* ---- one run
- * ---------------------------------------------------------------------------------------------- */
+/* ---- one run ----------------------------------------------------------------------------- */
 
 static int on_bad(struct run *run, const struct trial *t, const struct explore_options *options,
                   struct explore_result *ret)

@@ -602,8 +602,7 @@ static void change_status(struct model *m, const struct pliant_action *act)
     m->status = to;
 }
 
-/* ---- the other actions ------------------------------------------------------------------------
- */
+/* ---- the other actions ------------------------------------------------------------------- */
 
 static void reserve(struct model *m, const struct pliant_action *act,
                     const struct pliant_sched *sched)
@@ -886,8 +885,7 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
     }
 }
 
-/* ---- when all is done -------------------------------------------------------------------------
- */
+/* ---- when all is done -------------------------------------------------------------------- */
 
 /* Deployed in this step: as many subtasks as the bounds of the plan allow. */
 static void check_deployed(struct model *m)
@@ -1013,8 +1011,7 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
     return m->broken;
 }
 
-/* ---- life -------------------------------------------------------------------------------------
- */
+/* ---- life -------------------------------------------------------------------------------- */
 
 int model_init(struct model *m, const struct pliant_job *job, const struct pliant_config *cfg)
 {
