@@ -178,7 +178,8 @@ struct model_node *model_node(const struct model *m, const char *name)
     return NULL;
 }
 
-uint32_t model_offered(const struct model *m)
+/* Slots that new work may be placed on, live ones included. */
+static uint32_t offered(const struct model *m)
 {
     uint32_t n = 0;
 
@@ -392,7 +393,6 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
     case PLIANT_EV_SLOTS_GRANTED:
         node_gains(m, ev);
         return;
-    case PLIANT_EV_SLOTS_RECLAIMED:
     case PLIANT_EV_SLOTS_RESERVED:
     case PLIANT_EV_SLOTS_REFUSED:
     case PLIANT_EV_CREATION_FAILED:
@@ -432,6 +432,7 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
     case PLIANT_EV_STOP:
         m->wishes++; /* REFUSED takes it back */
         return;
+    case PLIANT_EV_SLOTS_RECLAIMED: /* no chaos draws it */
     case PLIANT_EV_TICK:
     case PLIANT_EV_TASK_END_OF_DATA:
     case PLIANT_EV_GLOBAL_FAILURE:
@@ -940,7 +941,7 @@ static void check_progress(struct model *m, const struct pliant_sched *sched)
     switch (m->state) {
     case PLIANT_WAITING_FOR_RESOURCES:
         stuck = !timer &&
-                (model_offered(m) >= sum_of_groups(m, m->min) || m->cfg->resource_wait_ms >= 0);
+                (offered(m) >= sum_of_groups(m, m->min) || m->cfg->resource_wait_ms >= 0);
         break;
     case PLIANT_CREATING_EXECUTION_GRAPH:
         stuck = !timer && !m->plan.pending;
@@ -979,12 +980,12 @@ static void check_figures(struct model *m, const struct pliant_sched *sched)
     }
     pliant_counts(sched, &counts);
     if (counts.nodes != up || counts.draining_nodes != draining ||
-        counts.slots_offered != model_offered(m) || counts.tasks_live != m->n_live)
+        counts.slots_offered != offered(m) || counts.tasks_live != m->n_live)
         broken(m, "the figures agree",
                "nodes %" PRIu32 " %" PRIu32 ", draining %" PRIu32 " %" PRIu32 ", slots %" PRIu32
                " %" PRIu32 ", live %" PRIu32 " %" PRIu32,
                counts.nodes, up, counts.draining_nodes, draining, counts.slots_offered,
-               model_offered(m), counts.tasks_live, m->n_live);
+               offered(m), counts.tasks_live, m->n_live);
     if (pliant_state(sched) != m->state || pliant_job_status(sched) != m->status)
         broken(m, "the figures agree", "state %s", pliant_state_name(pliant_state(sched)));
 }

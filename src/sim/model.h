@@ -121,8 +121,6 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
 struct model_node *model_node(const struct model *m, const char *name); /* NULL: never seen */
 struct model_task *model_task(const struct model *m, uint32_t vertex, uint32_t subtask);
 
-/* Slots that new work may be placed on, live ones included. */
-uint32_t model_offered(const struct model *m);
 uint32_t model_desired(const struct model *m);
 bool model_all_running(const struct model *m);
 
