@@ -940,8 +940,7 @@ static void check_progress(struct model *m, const struct pliant_sched *sched)
     timer = next.at_ms != PLIANT_NEVER;
     switch (m->state) {
     case PLIANT_WAITING_FOR_RESOURCES:
-        stuck = !timer &&
-                (offered(m) >= sum_of_groups(m, m->min) || m->cfg->resource_wait_ms >= 0);
+        stuck = !timer && (offered(m) >= sum_of_groups(m, m->min) || m->cfg->resource_wait_ms >= 0);
         break;
     case PLIANT_CREATING_EXECUTION_GRAPH:
         stuck = !timer && !m->plan.pending;
@@ -984,8 +983,8 @@ static void check_figures(struct model *m, const struct pliant_sched *sched)
         broken(m, "the figures agree",
                "nodes %" PRIu32 " %" PRIu32 ", draining %" PRIu32 " %" PRIu32 ", slots %" PRIu32
                " %" PRIu32 ", live %" PRIu32 " %" PRIu32,
-               counts.nodes, up, counts.draining_nodes, draining, counts.slots_offered,
-               offered(m), counts.tasks_live, m->n_live);
+               counts.nodes, up, counts.draining_nodes, draining, counts.slots_offered, offered(m),
+               counts.tasks_live, m->n_live);
     if (pliant_state(sched) != m->state || pliant_job_status(sched) != m->status)
         broken(m, "the figures agree", "state %s", pliant_state_name(pliant_state(sched)));
 }
