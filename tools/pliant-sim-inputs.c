@@ -219,6 +219,8 @@ enum exit_code sim_inputs_run(struct compare *c)
     c->progress = show_progress;
     c->progress_ctx = &bar;
     r = compare_run(c, &err);
+    c->progress = NULL;
+    c->progress_ctx = NULL;
     progress_clear(&bar);
     return r ? input_error(r, err.text) : DONE;
 }
