@@ -128,6 +128,4 @@ const char *trace_name(const struct trace *t);
 /* Free *t and set it to NULL. Fine on NULL. */
 void trace_close(struct trace **t);
 
-const char *trace_kind_name(enum trace_kind kind);
-
 #endif

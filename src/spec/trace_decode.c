@@ -79,11 +79,6 @@ struct object {
 static const char *const worker_group_kinds[] = {"launched", "launch_failed", "worker_exit",
                                                  "report", NULL};
 
-const char *trace_kind_name(enum trace_kind kind)
-{
-    return kinds[kind].name;
-}
-
 /* An integer, or *ret as it is where there is none. */
 static int decode_int(const struct object *o, enum key key, int64_t min, int64_t max, int64_t *ret)
 {
