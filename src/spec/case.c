@@ -11,11 +11,6 @@
 #define LABEL_MAX 128
 #define TEXT_MAX 65536
 
-static int optional(int r)
-{
-    return r == -ENOENT ? 0 : r;
-}
-
 /* A key that must be there. */
 static int needed(const struct case_file *c, const struct doc *map, const char *key, int r,
                   struct spec_error *err)
@@ -204,7 +199,7 @@ static int decode_bound(const struct case_file *c, const struct doc *map, const 
                         int64_t *ret, struct spec_error *err)
 {
     *ret = CASE_NOT_ASKED;
-    return optional(doc_int(&c->doc, map, key, 0, DOC_INTEGER_MAX, ret, err));
+    return doc_optional(doc_int(&c->doc, map, key, 0, DOC_INTEGER_MAX, ret, err));
 }
 
 static int decode_expect(struct case_file *c, const struct doc *map, struct spec_error *err)
@@ -249,9 +244,9 @@ static int decode_texts(struct case_file *c, const struct doc *root, struct spec
         needed(c, root, "case", doc_string(&c->doc, root, "case", LABEL_MAX, &c->label, err), err);
 
     if (r == 0)
-        r = optional(doc_string(&c->doc, root, "title", TEXT_MAX, &c->title, err));
+        r = doc_optional(doc_string(&c->doc, root, "title", TEXT_MAX, &c->title, err));
     if (r == 0)
-        r = optional(doc_string(&c->doc, root, "note", TEXT_MAX, &c->note, err));
+        r = doc_optional(doc_string(&c->doc, root, "note", TEXT_MAX, &c->note, err));
     return r;
 }
 

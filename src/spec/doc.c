@@ -574,11 +574,16 @@ int doc_container(const struct doc_file *f, const struct doc *map, const char *k
     return 0;
 }
 
+bool doc_is_extra(const char *key)
+{
+    return strncmp(key, "x-", 2) == 0;
+}
+
 static bool is_known(const char *key, const char *const *keys)
 {
     while (*keys && strcmp(*keys, key) != 0)
         keys++;
-    return *keys || strncmp(key, "x-", 2) == 0;
+    return *keys || doc_is_extra(key);
 }
 
 static int unknown_key(const struct doc_file *f, const struct doc *d, const char *const *keys,

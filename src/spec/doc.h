@@ -10,6 +10,7 @@
 #ifndef PLIANT_SPEC_DOC_H
 #define PLIANT_SPEC_DOC_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,13 +73,28 @@ int doc_as_int(const struct doc_file *f, const struct doc *d, int64_t min, int64
                int64_t *ret, struct spec_error *err);
 int doc_as_double(const struct doc_file *f, const struct doc *d, double min, double max,
                   double *ret, struct spec_error *err);
-int doc_as_string(const struct doc_file *f, const struct doc *d, size_t max_bytes,
-                  const char **ret, struct spec_error *err);
+int doc_as_string(const struct doc_file *f, const struct doc *d, size_t max_bytes, const char **ret,
+                  struct spec_error *err);
 
 const char *doc_kind_name(enum doc_kind kind); /* "a number", "a list", ... */
 
-/* Refuse keys that are not in the NULL-terminated list (x-... is always fine); the error names
- * the nearest known one. */
+/* What may be missing is not wrong when it is: 0 instead of a getter's -ENOENT. */
+static inline int doc_optional(int r)
+{
+    return r == -ENOENT ? 0 : r;
+}
+
+/* A string, a number, true or false: its `text` is how it was written. */
+static inline bool doc_is_scalar(const struct doc *d)
+{
+    return d->kind == DOC_STRING || d->kind == DOC_NUMBER || d->kind == DOC_BOOL;
+}
+
+/* "x-...": a key that everybody may add anywhere, and that nobody reads. */
+bool doc_is_extra(const char *key);
+
+/* Refuse keys that are not in the NULL-terminated list nor extra ones; the error names the nearest
+ * known one. */
 int doc_known_keys(const struct doc_file *f, const struct doc *map, const char *const *keys,
                    struct spec_error *err);
 

@@ -82,12 +82,6 @@ void job_spec_free(struct job_spec *spec)
 
 /* ---- small questions ------------------------------------------------------------------------- */
 
-/* What may be missing is not wrong when it is. */
-static int optional(int r)
-{
-    return r == -ENOENT ? 0 : r;
-}
-
 static int needed(const struct decoder *d, const struct doc *map, const char *key,
                   const char *accepted, int r)
 {
@@ -99,7 +93,7 @@ static int needed(const struct decoder *d, const struct doc *map, const char *ke
 static int parallelism(const struct decoder *d, const struct doc *map, const char *key,
                        int64_t *ret)
 {
-    return optional(doc_int(d->f, map, key, 1, PLIANT_MAX_PARALLELISM, ret, d->err));
+    return doc_optional(doc_int(d->f, map, key, 1, PLIANT_MAX_PARALLELISM, ret, d->err));
 }
 
 /* One of the words; the index is the enum's. */
@@ -110,7 +104,7 @@ static int word(const struct decoder *d, const struct doc *map, const char *key,
     int r = doc_string(d->f, map, key, PLIANT_NAME_MAX, &text, d->err);
 
     if (r < 0)
-        return optional(r);
+        return doc_optional(r);
     for (unsigned i = 0; i < 2; i++) {
         if (strcmp(words[i], text) != 0)
             continue;
@@ -162,9 +156,10 @@ static int decode_sim(const struct decoder *d, const struct doc *vertex, struct 
     if (r == 0)
         r = range(d, sim, "bytes", &ret->bytes);
     if (r == 0)
-        r = optional(doc_int(d->f, sim, "deploy_ms", 0, DOC_INTEGER_MAX, &ret->deploy_ms, d->err));
+        r = doc_optional(
+            doc_int(d->f, sim, "deploy_ms", 0, DOC_INTEGER_MAX, &ret->deploy_ms, d->err));
     if (r == 0)
-        r = optional(
+        r = doc_optional(
             doc_int(d->f, sim, "fail_every_ms", 1, DOC_INTEGER_MAX, &ret->fail_every_ms, d->err));
     return r;
 }
@@ -176,7 +171,7 @@ static int decode_argv(struct decoder *d, const struct doc *vertex, struct job_c
     int r = doc_container(d->f, vertex, "command", DOC_LIST, &list, d->err);
 
     if (r < 0)
-        return optional(r);
+        return doc_optional(r);
     if (list->n == 0 || list->child->kind != DOC_STRING || !*list->child->text)
         return doc_error(d->f, list, d->err,
                          "names no program; accepted: a list of strings, the program first");
@@ -199,11 +194,9 @@ static int decode_argv(struct decoder *d, const struct doc *vertex, struct job_c
 
 static int decode_variable(struct decoder *d, const struct doc *at, struct job_variable *ret)
 {
-    bool is_scalar = at->kind == DOC_STRING || at->kind == DOC_NUMBER || at->kind == DOC_BOOL;
-
     if (!*at->key || strchr(at->key, '='))
         return doc_error(d->f, at, d->err, "is no name; accepted: letters without \"=\"");
-    if (!is_scalar || strlen(at->text) > TEXT_MAX)
+    if (!doc_is_scalar(at) || strlen(at->text) > TEXT_MAX)
         return doc_error(d->f, at, d->err, "is %s; accepted: a text of at most %u bytes",
                          doc_kind_name(at->kind), TEXT_MAX);
     ret->name = own_text(d, at->key);
@@ -218,7 +211,7 @@ static int decode_env(struct decoder *d, const struct doc *vertex, struct job_co
     int r = doc_container(d->f, vertex, "env", DOC_MAP, &map, d->err);
 
     if (r < 0)
-        return optional(r);
+        return doc_optional(r);
     env = own(d, map->n, sizeof *env);
     if (!env)
         return -ENOMEM;
@@ -234,7 +227,7 @@ static int decode_cwd(struct decoder *d, const struct doc *vertex, struct job_co
     int r = doc_string(d->f, vertex, "cwd", TEXT_MAX, &text, d->err);
 
     if (r < 0)
-        return optional(r);
+        return doc_optional(r);
     ret->cwd = own_text(d, text);
     return ret->cwd ? 0 : -ENOMEM;
 }
@@ -265,8 +258,8 @@ static int decode_vertex(struct decoder *d, const struct doc *map, struct pliant
     if (r == 0)
         r = parallelism(d, map, "max_parallelism", &v->max_parallelism);
     if (r == 0)
-        r = optional(doc_string(d->f, map, "slot_sharing_group", PLIANT_NAME_MAX,
-                                &v->slot_sharing_group, d->err));
+        r = doc_optional(doc_string(d->f, map, "slot_sharing_group", PLIANT_NAME_MAX,
+                                    &v->slot_sharing_group, d->err));
     if (r == 0)
         r = decode_sim(d, map, &ret->sim);
     if (r == 0)
@@ -379,7 +372,7 @@ static int decode_edges(struct decoder *d, const struct doc *map)
     int r = doc_container(d->f, map, "edges", DOC_LIST, &list, d->err);
 
     if (r < 0 || list->n == 0)
-        return optional(r);
+        return doc_optional(r);
     d->edges = mem_zero(spec_memory, list->n, sizeof *d->edges);
     if (!d->edges)
         return doc_no_memory(d->f, d->err);
@@ -526,7 +519,7 @@ static int decode_job(struct decoder *d, const struct doc *map)
         return doc_error(d->f, config, d->err, "is %s; accepted: a map of options",
                          doc_kind_name(config->kind));
     d->spec->config = config && config->kind == DOC_MAP ? config : NULL;
-    r = optional(doc_string(d->f, map, "name", PLIANT_NAME_MAX, &d->job.name, d->err));
+    r = doc_optional(doc_string(d->f, map, "name", PLIANT_NAME_MAX, &d->job.name, d->err));
     if (r == 0)
         r = decode_vertices(d, map);
     if (r == 0)

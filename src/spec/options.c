@@ -185,11 +185,6 @@ static int add(struct options *o, const struct origin *from, const char *key, co
     return add_setting(o, from, option, key, text, err);
 }
 
-static bool is_scalar(const struct doc *d)
-{
-    return d->kind == DOC_STRING || d->kind == DOC_NUMBER || d->kind == DOC_BOOL;
-}
-
 /* All that is below a map, whose own name is key[0..n). */
 static int flatten(struct options *o, enum options_layer layer, const struct doc_file *f,
                    const struct doc *map, char key[KEY_MAX + 1], size_t n, struct spec_error *err)
@@ -207,7 +202,7 @@ static int flatten(struct options *o, enum options_layer layer, const struct doc
         if (c->kind == DOC_MAP)
             r = flatten(o, layer, f, c, key, n + dot + length, err);
         else
-            r = add(o, &from, key, is_scalar(c) ? c->text : NULL, err);
+            r = add(o, &from, key, doc_is_scalar(c) ? c->text : NULL, err);
     }
     return r;
 }

@@ -336,11 +336,6 @@ static int decode_kind(const struct doc_file *f, const struct doc *map, struct t
     return unknown_kind(f, doc_get(map, "ev"), name, err);
 }
 
-static bool extra(const char *key)
-{
-    return key[0] == 'x' && key[1] == '-';
-}
-
 static int unknown_key(const struct object *o, const struct kind_row *row)
 {
     const char *names[KEYS_OF_KIND + 1] = {NULL};
@@ -359,7 +354,7 @@ static int find_members(struct object *o, const struct kind_row *row)
             i++;
         if (i < row->n)
             o->at[row->keys[i]] = at;
-        else if (!extra(at->key))
+        else if (!doc_is_extra(at->key))
             return unknown_key(o, row);
     }
     for (size_t i = 0; i < row->n_needed; i++)
