@@ -16,6 +16,15 @@ static int64_t lead_ms(const struct pliant_sched *s)
     return later(s->cfg.drain_lead_ms, last);
 }
 
+/* The last checkpoint or the end has changed. */
+static void arm_move(struct pliant_sched *s)
+{
+    struct drain *d = &s->state.executing.drain;
+
+    if (!d->last_checkpoint)
+        deadline_arm(&d->move, &s->clock, d->end_at_ms - lead_ms(s));
+}
+
 static void clear(struct drain *d)
 {
     *d = (struct drain){.move = DEADLINE_NONE, .limit = DEADLINE_NONE};
@@ -55,10 +64,9 @@ static void pend(struct pliant_sched *s, int64_t end_at_ms)
         d->end_at_ms = end_at_ms;
     d->notice_at_ms = s->clock.now_ms;
     d->covered = false;
-    if (!d->last_checkpoint)
-        deadline_arm(&d->move, &s->clock, d->end_at_ms - lead_ms(s));
-    else if (d->end_at_ms - DRAIN_MARGIN_MS < d->limit.at_ms)
-        deadline_arm(&d->limit, &s->clock, d->end_at_ms - DRAIN_MARGIN_MS);
+    arm_move(s);
+    if (d->last_checkpoint && d->end_at_ms - DRAIN_LIMIT_MS < d->limit.at_ms)
+        deadline_arm(&d->limit, &s->clock, d->end_at_ms - DRAIN_LIMIT_MS);
     ask_for_checkpoint(s);
 }
 
@@ -195,8 +203,7 @@ struct state drain_over(struct pliant_sched *s)
         return STAY;
     }
     e->drain.end_at_ms = end_of(first);
-    if (!e->drain.last_checkpoint)
-        deadline_arm(&e->drain.move, &s->clock, e->drain.end_at_ms - lead_ms(s));
+    arm_move(s);
     return drain_consider(s);
 }
 
@@ -210,6 +217,7 @@ struct state drain_checkpoint_done(struct pliant_sched *s)
         d->covered = true;
     if (d->last_checkpoint)
         return move(s, node_id(first_to_go(s)));
+    arm_move(s);
     return drain_consider(s);
 }
 
@@ -232,7 +240,7 @@ static bool waits_for_last_checkpoint(struct pliant_sched *s)
     struct executing *e = &s->state.executing;
     struct checkpointing *c = &e->checkpointing;
     int64_t fresh_from = s->clock.now_ms - lead_ms(s);
-    int64_t limit = e->drain.end_at_ms - DRAIN_MARGIN_MS;
+    int64_t limit = e->drain.end_at_ms - DRAIN_LIMIT_MS;
 
     if (!checkpointing_on(s) || limit <= s->clock.now_ms ||
         (s->checkpoints.completed_id && s->checkpoints.triggered_at_ms >= fresh_from))

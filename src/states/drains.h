@@ -13,7 +13,8 @@
 #include "states/sched.h"
 
 #define DRAIN_DEFAULT_MS 120000 /* a notice without a deadline [S-DRN-3] */
-#define DRAIN_MARGIN_MS 1000    /* between the last checkpoint and the end [S-DRN-5] */
+#define DRAIN_MARGIN_MS 1000    /* expected between the last checkpoint and the end [S-DRN-5] */
+#define DRAIN_LIMIT_MS 500      /* so long before the end it is not waited for any more */
 
 void drain_enter(struct pliant_sched *s); /* Executing was entered */
 struct state drain_began(struct pliant_sched *s, struct pool_node *node);
