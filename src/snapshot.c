@@ -601,7 +601,7 @@ static void facts_codec(struct codec *c, struct pliant_sched *s)
     CODEC(c, s->checkpoints.completed_at_ms);
     CODEC(c, s->checkpoints.triggered_at_ms);
     CODEC(c, s->checkpoints.duration_ms);
-    codec_text(c, &s->savepoint_path, 8 * PLIANT_CAUSE_MAX);
+    codec_text(c, &s->savepoint_path, SCHED_TEXT_MAX);
     CODEC(c, s->restarts);
     CODEC(c, s->rescales);
     CODEC(c, s->creation_retries);

@@ -64,7 +64,7 @@ const char *outbox_text(struct pliant_sched *s, const char *text)
 
     if (!text)
         return NULL;
-    copy = keep(s, mem_text(s->alloc, text, 8 * PLIANT_CAUSE_MAX));
+    copy = keep(s, mem_text(s->alloc, text, SCHED_TEXT_MAX));
     return copy ? copy : "";
 }
 

@@ -21,9 +21,7 @@ static struct state go_on(struct pliant_sched *s)
 
 static size_t deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_MAX])
 {
-    list[0] = &s->state.restarting.winding.down;
-    list[1] = &s->state.restarting.winding.give_up;
-    return 2;
+    return winding_deadlines(&s->state.restarting.winding, list);
 }
 
 static struct state on_due(struct pliant_sched *s, struct deadline *due)
@@ -39,12 +37,6 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
 static struct state on_tasks(struct pliant_sched *s)
 {
     winding_look(s, &s->state.restarting.winding);
-    return STAY;
-}
-
-static struct state on_failure(struct pliant_sched *s, const struct failure *failure)
-{
-    (void)s, (void)failure;
     return STAY;
 }
 
@@ -88,6 +80,6 @@ const struct state_ops restarting_ops = {
     .deadlines = deadlines,
     .on_due = on_due,
     .on_tasks = on_tasks,
-    .on_failure = on_failure,
+    .on_failure = failure_recorded_only,
     .on_cancel = on_cancel,
 };

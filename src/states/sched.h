@@ -151,8 +151,7 @@ struct pliant_sched {
     struct pliant_config cfg; /* resolved */
     const struct pliant_alloc *alloc;
     const struct pliant_job *job;
-    uint64_t
-        fingerprint; /* of the job and the options: what a snapshot belongs to; 0: not asked yet */
+    uint64_t fingerprint; /* of job and options: what a snapshot belongs to; 0: not asked yet */
     bool no_memory;
     struct clock clock;
     struct prng prng;
@@ -193,6 +192,9 @@ struct failure {
     struct failure_class class;
     struct why why;
 };
+
+/* Bytes that are kept of a text that goes out or waits to, as a savepoint's path. */
+#define SCHED_TEXT_MAX (8 * PLIANT_CAUSE_MAX)
 
 #define DEADLINES_MAX 12u
 
@@ -291,6 +293,8 @@ void failure_record(struct pliant_sched *s, const struct pliant_failure_item *it
 void failure_archive(struct pliant_sched *s);
 /* Decide: Restarting with its back-off, or Failing [S-FAIL-1]. */
 struct state failure_decide(struct pliant_sched *s, const struct failure *failure);
+/* While tasks go down: it is recorded, and there is nothing to decide [S-RST-6, S-FLG-3]. */
+struct state failure_recorded_only(struct pliant_sched *s, const struct failure *failure);
 /* In a state without a graph: the end [S-GEN-9]. */
 struct state failure_without_graph(struct pliant_sched *s, const struct failure *failure);
 /* The node is gone: its tasks fail, its slots go. Writes the first failure of a live task;
@@ -305,6 +309,7 @@ void winding_begin(struct pliant_sched *s, struct winding *w, int64_t delay_ms,
 /* All down? Then archive the failures and arm `down`. */
 void winding_look(struct pliant_sched *s, struct winding *w);
 void winding_give_up(struct pliant_sched *s, struct winding *w);
+size_t winding_deadlines(struct winding *w, struct deadline *list[]);
 const struct deadline *winding_of(const struct state *state); /* its give_up, or NULL */
 
 /* ---- record.c: the rescale history ------------------------------------------------------ */

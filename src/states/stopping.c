@@ -14,8 +14,7 @@
 
 #include "states/sched.h"
 
-#define PATH_MAX_BYTES (8 * PLIANT_CAUSE_MAX)
-#define CAUSE_SIZE (PATH_MAX_BYTES + 64)
+#define CAUSE_SIZE (SCHED_TEXT_MAX + 64)
 
 /* ---- decisions -------------------------------------------------------------------------- */
 
@@ -102,7 +101,7 @@ static struct state savepoint_done(struct pliant_sched *s, const char *path)
     struct stopping *st = &s->state.stopping;
 
     st->savepoint_done = true;
-    s->savepoint_path = mem_text(s->alloc, path ? path : "", PATH_MAX_BYTES);
+    s->savepoint_path = mem_text(s->alloc, path ? path : "", SCHED_TEXT_MAX);
     if (!s->savepoint_path)
         sched_no_memory(s);
     if (st->decided == STOPPING_FAILED)

@@ -59,6 +59,13 @@ void winding_give_up(struct pliant_sched *s, struct winding *w)
     winding_look(s, w);
 }
 
+size_t winding_deadlines(struct winding *w, struct deadline *list[])
+{
+    list[0] = &w->down;
+    list[1] = &w->give_up;
+    return 2;
+}
+
 const struct deadline *winding_of(const struct state *state)
 {
     const struct winding *w = NULL;
