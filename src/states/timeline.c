@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "util/sort.h"
+
 int timeline_init(struct timeline *t, uint32_t n_vertices, uint32_t n_groups, uint32_t size,
                   const struct pliant_alloc *a)
 {
@@ -434,40 +436,28 @@ const struct pliant_rescale *timeline_at(const struct timeline *t, size_t i)
     return i < t->n ? &t->ring[(t->first + t->n - 1 - i) % t->size]->view : NULL;
 }
 
-static void sort(int64_t *v, size_t n)
-{
-    for (size_t gap = n / 2; gap > 0; gap /= 2)
-        for (size_t i = gap; i < n; i++) {
-            int64_t x = v[i];
-            size_t j = i;
-
-            for (; j >= gap && v[j - gap] > x; j -= gap)
-                v[j] = v[j - gap];
-            v[j] = x;
-        }
-}
-
 /* Between the two nearest ranks, in proportion. */
-static double percentile(const int64_t *sorted, size_t n, double share)
+static double percentile(const struct sort_item *sorted, size_t n, double share)
 {
     double rank = share * (double)(n - 1), low = floor(rank);
     size_t i = (size_t)low;
 
     if (i + 1 == n)
-        return (double)sorted[i];
-    return (double)sorted[i] + (rank - low) * (double)(sorted[i + 1] - sorted[i]);
+        return (double)sorted[i].major;
+    return (double)sorted[i].major + (rank - low) * (double)(sorted[i + 1].major - sorted[i].major);
 }
 
 static struct pliant_rescale_stats stats_of(const struct rescale_samples *s)
 {
-    int64_t sorted[TIMELINE_SAMPLES];
+    struct sort_item sorted[TIMELINE_SAMPLES], scratch[TIMELINE_SAMPLES];
     size_t n = s->count < TIMELINE_SAMPLES ? (size_t)s->count : TIMELINE_SAMPLES;
 
     if (n == 0)
         return (struct pliant_rescale_stats){
             .p50 = NAN, .p90 = NAN, .p95 = NAN, .p99 = NAN, .p999 = NAN};
-    memcpy(sorted, s->ring, n * sizeof *sorted);
-    sort(sorted, n);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = (struct sort_item){.major = (uint64_t)s->ring[i]};
+    sort_items(sorted, scratch, n);
     return (struct pliant_rescale_stats){
         .count = s->count,
         .min = (double)s->min,

@@ -21,9 +21,7 @@
 #include "util/vec.h"
 
 #define TIMELINE_SAMPLES 1024u
-#define TIMELINE_SPANS_MAX                                                                         \
-    64u /* of one record; a record that waits for ever keeps the last ones                         \
-         */
+#define TIMELINE_SPANS_MAX 64u /* of one record: the last ones, where it waits for ever */
 
 struct rescale_record {
     struct pliant_rescale view; /* what the outside sees; points at the rest */
