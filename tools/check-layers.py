@@ -34,8 +34,8 @@ CORE = RANK["."]
 # Headers of C that bring neither clock nor threads nor input and output (stdio: snprintf only,
 # which the check of symbols sees to), and uthash for names.
 CORE_HEADERS = set(
-    "assert errno float inttypes limits math stdalign stdarg stdbool stddef stdint stdio stdlib "
-    "string uthash".split()
+    "assert errno float inttypes math stdarg stdbool stddef stdint stdio stdlib string "
+    "uthash".split()
 )
 
 SYMBOLS = {
@@ -46,18 +46,12 @@ SYMBOLS = {
     "memmove": "the same",
     "memset": "the same",
     "memcmp": "the same",
+    "bcmp": "the same, as clang writes memcmp() == 0",
     "memchr": "the same",
     "strlen": "the same",
     "strcmp": "the same",
-    "strncmp": "the same",
-    "strchr": "the same",
-    "strtod": "options: numbers",
-    "strtoll": "options: integers",
-    "__errno_location": "errno of strtod and strtoll",
     "snprintf": "texts of errors and of options",
     "vsnprintf": "the same",
-    "qsort": "sorting by a total order",
-    "bsearch": "no effect",
     "pow": "back-off: initial x multiplier^k",
     "floor": "percentiles of the rescale statistics",
     "__assert_fail": "assert",
