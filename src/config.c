@@ -280,8 +280,7 @@ _Static_assert(sizeof(enum pliant_scheduler) == sizeof(unsigned) &&
 static const struct row *find_row(const char *key, bool *ret_old)
 {
     *ret_old = false;
-    for (size_t i = 0; i < N_ROWS;
-         i++) /* a key that came out of the table is found without reading */
+    for (size_t i = 0; i < N_ROWS; i++) /* a key that came from the table: no need to read it */
         if (rows[i].option.key == key)
             return &rows[i];
     for (size_t i = 0; i < N_ROWS; i++) {
