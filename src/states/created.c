@@ -13,14 +13,9 @@ static struct state on_start(struct pliant_sched *s)
     return waiting(s, false, WHY(PLIANT_REASON_STARTED));
 }
 
-static struct state on_cancel(struct pliant_sched *s)
-{
-    return finished(s, PLIANT_JOB_CANCELED, WHY(PLIANT_REASON_CANCEL_REQUESTED));
-}
-
 const struct state_ops created_ops = {
     .status = PLIANT_JOB_INITIALIZING,
     .on_start = on_start,
-    .on_cancel = on_cancel,
+    .on_cancel = cancel_without_graph,
     .on_failure = failure_without_graph,
 };

@@ -104,11 +104,6 @@ struct state creating(struct pliant_sched *s, struct why why)
     return (struct state){.id = PLIANT_CREATING_EXECUTION_GRAPH, .why = why};
 }
 
-static struct state on_cancel(struct pliant_sched *s)
-{
-    return finished(s, PLIANT_JOB_CANCELED, WHY(PLIANT_REASON_CANCEL_REQUESTED));
-}
-
 const struct state_ops creating_ops = {
     .status = PLIANT_JOB_CREATED,
     .may_follow = BIT(PLIANT_WAITING_FOR_RESOURCES) | BIT(PLIANT_RESTARTING),
@@ -116,6 +111,6 @@ const struct state_ops creating_ops = {
     .deadlines = deadlines,
     .on_due = on_due,
     .on_plan = on_plan,
-    .on_cancel = on_cancel,
+    .on_cancel = cancel_without_graph,
     .on_failure = failure_without_graph,
 };

@@ -288,11 +288,6 @@ static struct state on_request(struct pliant_sched *s, const struct pliant_event
                                                       : request_savepoint(s, ev);
 }
 
-static struct state on_cancel(struct pliant_sched *s)
-{
-    return canceling(s, WHY(PLIANT_REASON_CANCEL_REQUESTED));
-}
-
 /* ---- tasks ------------------------------------------------------------------------------ */
 
 static struct state on_tasks(struct pliant_sched *s)
@@ -423,6 +418,6 @@ const struct state_ops executing_ops = {
     .on_tasks = on_tasks,
     .on_failure = failure_decide,
     .on_checkpoint = on_checkpoint,
-    .on_cancel = on_cancel,
+    .on_cancel = cancel_with_graph,
     .on_request = on_request,
 };

@@ -28,11 +28,6 @@ static struct state on_tasks(struct pliant_sched *s)
     return STAY;
 }
 
-static struct state on_cancel(struct pliant_sched *s)
-{
-    return canceling(s, WHY(PLIANT_REASON_CANCEL_REQUESTED));
-}
-
 static void enter(struct pliant_sched *s, enum pliant_state from)
 {
     (void)from;
@@ -55,5 +50,5 @@ const struct state_ops failing_ops = {
     .on_due = on_due,
     .on_tasks = on_tasks,
     .on_failure = failure_recorded_only,
-    .on_cancel = on_cancel,
+    .on_cancel = cancel_with_graph,
 };

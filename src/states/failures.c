@@ -1,4 +1,4 @@
-/* failures.c - the one failure path: record, classify, decide */
+/* failures.c - the one failure path: record, classify, decide; and the cancel beside it
 #include "states/sched.h"
 
 void failure_record(struct pliant_sched *s, const struct pliant_failure_item *item)
@@ -73,6 +73,16 @@ struct state failure_without_graph(struct pliant_sched *s, const struct failure 
 {
     failure_archive(s); /* [S-HIST-6] */
     return finished(s, PLIANT_JOB_FAILED, failure->why);
+}
+
+struct state cancel_without_graph(struct pliant_sched *s)
+{
+    return finished(s, PLIANT_JOB_CANCELED, WHY(PLIANT_REASON_CANCEL_REQUESTED));
+}
+
+struct state cancel_with_graph(struct pliant_sched *s)
+{
+    return canceling(s, WHY(PLIANT_REASON_CANCEL_REQUESTED));
 }
 
 /* ---- the loss of a node ----------------------------------------------------------------- */

@@ -41,17 +41,12 @@ struct state retrying(struct pliant_sched *s, int64_t backoff_ms, struct why why
                           .retrying = {.backoff_ms = backoff_ms, .backoff = DEADLINE_NONE}};
 }
 
-static struct state on_cancel(struct pliant_sched *s)
-{
-    return finished(s, PLIANT_JOB_CANCELED, WHY(PLIANT_REASON_CANCEL_REQUESTED));
-}
-
 const struct state_ops retrying_ops = {
     .status = PLIANT_JOB_CREATED,
     .may_follow = BIT(PLIANT_CREATING_EXECUTION_GRAPH),
     .enter = enter,
     .deadlines = deadlines,
     .on_due = on_due,
-    .on_cancel = on_cancel,
+    .on_cancel = cancel_without_graph,
     .on_failure = failure_without_graph,
 };

@@ -297,6 +297,9 @@ struct state failure_decide(struct pliant_sched *s, const struct failure *failur
 struct state failure_recorded_only(struct pliant_sched *s, const struct failure *failure);
 /* In a state without a graph: the end [S-GEN-9]. */
 struct state failure_without_graph(struct pliant_sched *s, const struct failure *failure);
+/* A cancel: the end at once [S-GEN-9], or first all tasks have to go down. */
+struct state cancel_without_graph(struct pliant_sched *s);
+struct state cancel_with_graph(struct pliant_sched *s);
 /* The node is gone: its tasks fail, its slots go. Writes the first failure of a live task;
  * false: there was none. */
 bool node_gone(struct pliant_sched *s, struct pool_node *node, struct failure *ret);

@@ -136,11 +136,6 @@ static struct state on_checkpoint(struct pliant_sched *s, const struct pliant_ev
     return news == SAVEPOINT_FAILED ? savepoint_failed(s, ev->checkpoint.cause) : STAY;
 }
 
-static struct state on_cancel(struct pliant_sched *s)
-{
-    return canceling(s, WHY(PLIANT_REASON_CANCEL_REQUESTED));
-}
-
 /* ---- time, entry, exit ------------------------------------------------------------------ */
 
 static size_t deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_MAX])
@@ -204,5 +199,5 @@ const struct state_ops stopping_ops = {
     .on_tasks = on_tasks,
     .on_failure = on_failure,
     .on_checkpoint = on_checkpoint,
-    .on_cancel = on_cancel,
+    .on_cancel = cancel_with_graph,
 };

@@ -112,11 +112,6 @@ struct state waiting(struct pliant_sched *s, bool has_target, struct why why)
         .id = PLIANT_WAITING_FOR_RESOURCES, .why = why, .waiting.has_target = has_target};
 }
 
-static struct state on_cancel(struct pliant_sched *s)
-{
-    return finished(s, PLIANT_JOB_CANCELED, WHY(PLIANT_REASON_CANCEL_REQUESTED));
-}
-
 const struct state_ops waiting_ops = {
     .status = PLIANT_JOB_CREATED,
     .may_follow = BIT(PLIANT_CREATED) | BIT(PLIANT_CREATING_EXECUTION_GRAPH) |
@@ -126,6 +121,6 @@ const struct state_ops waiting_ops = {
     .on_due = on_due,
     .on_resources = consult,
     .on_requirements = consult,
-    .on_cancel = on_cancel,
+    .on_cancel = cancel_without_graph,
     .on_failure = failure_without_graph,
 };
