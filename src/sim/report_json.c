@@ -98,8 +98,7 @@ static void parallelism(const struct report *r, struct json *j, enum pliant_stat
 static void state_changed(const struct report *r, struct json *j, const struct pliant_action *a)
 {
     enum pliant_state to = (enum pliant_state)a->flag[1];
-    bool waited = a->flag[2] == PLIANT_REASON_RESCALE || a->flag[2] == PLIANT_REASON_DRAIN ||
-                  a->flag[2] == PLIANT_REASON_RECLAIM;
+    bool aims = view_aims((enum pliant_reason)a->flag[2]);
     bool failed = to == PLIANT_RESTARTING || to == PLIANT_RETRYING_EXECUTION_GRAPH_CREATION;
 
     line_begin(j, r->view.at_ms, "state");
@@ -111,11 +110,11 @@ static void state_changed(const struct report *r, struct json *j, const struct p
     json_uint(j, "used", to == r->view.state ? view_used(&r->view) : 0);
     json_string(j, "node", node_name(r, a->change.node));
     instant(j, "since", a->change.since_at_ms);
-    if (waited && a->change.detail)
+    if (aims && a->change.detail)
         json_id(j, "checkpoint", (uint64_t)a->change.detail);
     else
         json_null(j, "checkpoint");
-    if (failed && !waited)
+    if (failed && !aims)
         json_int(j, "backoff_ms", a->change.detail);
     else
         json_null(j, "backoff_ms");

@@ -42,8 +42,7 @@ static void take_change(struct view *v, const struct pliant_action *a)
     if (a->flag[1] == PLIANT_EXECUTING)
         for (uint32_t i = 0; i < v->n_vertices; i++)
             v->parallelism[i] = pliant_parallelism(v->sched, (pliant_vertex_id){i + 1});
-    if (a->flag[2] == PLIANT_REASON_RESCALE || a->flag[2] == PLIANT_REASON_DRAIN ||
-        a->flag[2] == PLIANT_REASON_RECLAIM)
+    if (view_aims((enum pliant_reason)a->flag[2]))
         v->has_aim = find_aim(v, a->change.slots);
 }
 
@@ -61,6 +60,12 @@ void view_take(struct view *v, const struct sim_step *step)
     for (size_t i = 0; i < step->actions->n; i++)
         if (step->actions->v[i].kind == PLIANT_ACT_STATE_CHANGED)
             take_change(v, &step->actions->v[i]);
+}
+
+bool view_aims(enum pliant_reason reason)
+{
+    return reason == PLIANT_REASON_RESCALE || reason == PLIANT_REASON_DRAIN ||
+           reason == PLIANT_REASON_RECLAIM;
 }
 
 bool view_works(enum pliant_state state)

@@ -43,6 +43,9 @@ int view_init(struct view *v, const struct pliant_job *job);
 void view_free(struct view *v);
 void view_take(struct view *v, const struct sim_step *step);
 
+/* Does a restart for this reason aim at a parallelism, or does it only go down? */
+bool view_aims(enum pliant_reason reason);
+
 /* Does the job do its work in this state? */
 bool view_works(enum pliant_state state);
 
