@@ -29,6 +29,15 @@ static bool take(int option, struct arguments *a, enum exit_code *ret_exit)
     return take_format(option, &a->format);
 }
 
+/* The chart must not take the place of what is read. */
+static bool chart_is_apart(const struct arguments *a)
+{
+    const char *const others[] = {a->in.job_path, a->in.config_path};
+
+    return !a->svg || (output_is_apart("svg", a->svg, others, 2) &&
+                       output_is_apart("svg", a->svg, a->in.trace_paths.v, a->in.trace_paths.n));
+}
+
 static bool parse(int argc, char **argv, const struct command *self, struct arguments *a,
                   enum exit_code *ret_exit)
 {
@@ -46,7 +55,7 @@ static bool parse(int argc, char **argv, const struct command *self, struct argu
     if (optind < argc)
         usage(self, "compare: \"%s\" is not an option", argv[optind]);
     else
-        return sim_inputs_complete(&a->in, self);
+        return sim_inputs_complete(&a->in, self) && chart_is_apart(a);
     return false;
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pliant-sim.h"
 #include "sim/explore.h"
@@ -76,6 +77,8 @@ static enum exit_code run(int argc, char **argv, const struct command *self)
         return usage(self, "explore: \"%s\" is not an option", argv[optind]);
     if (!has_seed || steps == 0)
         return usage(self, "explore: --%s N is missing", has_seed ? "steps" : "seed");
+    if (access(dir, W_OK | X_OK) != 0) /* not after hours */
+        return complain(BAD_INPUT, "--dir: %s: %s", dir, strerror(errno));
     return explore_with(&(struct explore_options){
         .seed = seed, .runs = runs, .steps = (uint32_t)steps, .dir = dir});
 }

@@ -89,6 +89,15 @@ static bool take(int option, struct arguments *a, struct input *in, enum exit_co
     }
 }
 
+/* Nothing that is read or written may be overwritten. */
+static bool outputs_are_apart(const struct arguments *a)
+{
+    const char *const others[] = {a->job, a->trace, a->config, a->svg};
+
+    return (!a->svg || output_is_apart("svg", a->svg, others, 3)) &&
+           (!a->record || output_is_apart("record", a->record, others, 4));
+}
+
 static bool parse(int argc, char **argv, const struct command *self, struct arguments *a,
                   struct input *in, enum exit_code *ret_exit)
 {
@@ -113,8 +122,10 @@ static bool parse(int argc, char **argv, const struct command *self, struct argu
         usage(self, "run: --job FILE is missing");
     else if (!a->trace)
         usage(self, "run: --trace FILE is missing");
+    else if (strcmp(a->job, "-") == 0 && strcmp(a->trace, "-") == 0)
+        usage(self, "run: only one of --job and --trace can be standard input");
     else
-        return true;
+        return outputs_are_apart(a);
     return false;
 }
 
@@ -279,6 +290,18 @@ static enum exit_code commit(struct watchers *w)
     return w->verdict.status == PLIANT_JOB_FAILED ? ANSWER_IS_NO : DONE;
 }
 
+/* What could not be written, or "memory". */
+static const char *failed_output(const struct watchers *w, int error)
+{
+    if (error == -ENOMEM)
+        return "memory";
+    if (w->svg.file && ferror(w->svg.file))
+        return w->svg.path;
+    if (w->recording.file && ferror(w->recording.file))
+        return w->recording.path;
+    return "standard output";
+}
+
 /* ---- the run -------------------------------------------------------------------------------- */
 
 static enum exit_code simulate(const struct arguments *a, const struct input *in,
@@ -300,7 +323,7 @@ static enum exit_code simulate(const struct arguments *a, const struct input *in
         return commit(w);
     if (*err.text)
         return input_error(r, err.text);
-    return complain(NO_RESOURCES, "output: %s", strerror(-r));
+    return complain(NO_RESOURCES, "%s: %s", failed_output(w, r), strerror(-r));
 }
 
 static enum exit_code run_with(const struct arguments *a, struct input *in)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/output.h"
 #include "util/nearest.h"
 
 static const struct command *const commands[] = {
@@ -68,6 +69,18 @@ static void help(const struct command *self)
     printf("Usage: pliant-sim %s %s", self->name, self->usage);
 }
 
+/* --NAME=VALUE of one that takes none. */
+static bool takes_no_value(const char *given, const struct option *options)
+{
+    size_t n = strcspn(given, "=");
+
+    for (; options->name; options++)
+        if (n > 2 && given[n] == '=' && options->has_arg == no_argument &&
+            strlen(options->name) == n - 2 && strncmp(options->name, given + 2, n - 2) == 0)
+            return true;
+    return false;
+}
+
 /* Not one of ours: which one may be meant? */
 static void unknown_option(const char *given, const struct option *options,
                            const struct command *self)
@@ -78,6 +91,10 @@ static void unknown_option(const char *given, const struct option *options,
 
     if (strncmp(given, "--", 2) != 0) {
         usage(self, "%s: there is no option %s", self->name, given);
+        return;
+    }
+    if (takes_no_value(given, options)) {
+        usage(self, "%s: %.*s takes no value", self->name, (int)n, given);
         return;
     }
     snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n - 2 : (int)sizeof name - 1,
@@ -142,6 +159,23 @@ bool take_number(const char *option, const char *text, uint64_t min, uint64_t ma
     complain(BAD_INPUT, "--%s: a whole number %llu..%llu, not \"%s\"", option,
              (unsigned long long)min, (unsigned long long)max, text);
     return false;
+}
+
+bool output_is_apart(const char *option, const char *path, const char *const *others, size_t n)
+{
+    if (*path == '\0' || strcmp(path, "-") == 0) {
+        complain(BAD_INPUT,
+                 "--%s: \"%s\"; accepted: the name of a file (standard output is "
+                 "/dev/stdout)",
+                 option, path);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (others[i] && strcmp(others[i], "-") != 0 && output_same_file(path, others[i])) {
+            complain(BAD_INPUT, "--%s: %s is another input or output as well", option, path);
+            return false;
+        }
+    return true;
 }
 
 /* ---- the list of commands ------------------------------------------------------------------- */

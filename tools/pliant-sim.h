@@ -47,6 +47,10 @@ bool take_format(int option, enum report_format *ret);
 /* A whole number of an option, min..max. false: said already. */
 bool take_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *ret);
 
+/* Is what --`option` names a file to write, none of `others` (NULL and - are nothing)? false: said
+ * already. */
+bool output_is_apart(const char *option, const char *path, const char *const *others, size_t n);
+
 /* "pliant-sim: text", and for usage() where to find help. Return the code. */
 enum exit_code complain(enum exit_code code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

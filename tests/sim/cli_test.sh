@@ -104,6 +104,8 @@ expect 2 'did you mean --record' $run $trace --recrod x
 expect 2 'there is no option -x' $run $trace -x
 expect 2 'there is no option -x' $run $trace -xy
 expect 2 'needs a value' $run --trace
+expect 2 '--json takes no value' $run $trace --json=yes
+expect 2 'only one of --job and --trace' $sim run --job - --trace -
 expect 2 'not an option' $run $trace extra
 expect 2 '--format' $run $trace --format xml
 expect 2 '--until' $run $trace --until 5s
@@ -134,6 +136,11 @@ bad_trace 'n1' '{"t":5,"ev":"node_down","node":"n1"}\n{"t":6,"ev":"node_down","n
 bad_trace '3:21: .*control character' '{"t":5,"ev":"cancel"\000}\n'
 bad_trace 'cut in the middle of line 3' '{"t":5,"ev":"can'
 bad_trace '3:33: more than 32 levels' "$(printf '[%.0s' $(seq 2000))\n"
+{ printf '\357\273\277'; cat "$work/trace.jsonl"; } >"$work/mark.jsonl"
+expect 0 '' $run --trace "$work/mark.jsonl"
+printf '# scheduler-mode: reactive\n' >"$work/nothing.yaml"
+expect 0 '' $run $trace --config "$work/nothing.yaml"
+expect 2 'nothing.yaml:2: is empty; accepted: a map' $sim run --job "$work/nothing.yaml" $trace
 head -c 10000000 /dev/zero | tr '\0' x >"$work/long"
 { head -2 "$work/trace.jsonl"; cat "$work/long"; } >"$work/bad.jsonl"
 expect 2 'bad.jsonl:3: .*longer than' $run --trace "$work/bad.jsonl"
@@ -181,7 +188,35 @@ expect 4 '' sh -c "$run $trace --record $work/kept.jsonl >/dev/full"
 [ "$(cat "$work/kept.jsonl")" = old ] || fail "the old file was touched"
 [ "$(ls "$work" | grep -c 'kept.jsonl')" = 1 ] || fail "a temporary file was left: $(ls "$work")"
 
+# what is read or written already is not overwritten, under whichever name
+cp "$work/trace.jsonl" "$work/mine.jsonl"
+ln -s mine.jsonl "$work/link.jsonl"
+expect 2 '--record.*another input or output' $run --trace "$work/mine.jsonl" \
+    --record "$work/link.jsonl"
+expect 2 '--svg.*another input or output' $run $trace --svg "$work/../$(basename "$work")/job.yaml"
+expect 2 '--record.*another input or output' $run $trace --svg "$work/one" --record "$work/./one"
+expect 2 '--svg.*another input or output' $sim compare --job "$work/job.yaml" \
+    --trace "$work/mine.jsonl" --svg "$work/mine.jsonl"
+cmp -s "$work/trace.jsonl" "$work/mine.jsonl" || fail "the trace was overwritten"
+for name in '' -; do
+    expect 2 'accepted: the name of a file' $run $trace --record "$name"
+    expect 2 'accepted: the name of a file' $run $trace --svg "$name"
+done
+expect 0 '' $run $trace --svg /dev/null --record /dev/null
+# a file that is there keeps its rights, and a link stays a link
+chmod 600 "$work/kept.jsonl"
+ln -s kept.jsonl "$work/link2.jsonl"
+expect 0 '' $run $trace --record "$work/link2.jsonl"
+[ -L "$work/link2.jsonl" ] || fail "the link was replaced"
+[ "$(stat -c %a "$work/kept.jsonl")" = 600 ] || fail "$(ls -l "$work/kept.jsonl")"
+expect 0 '' $sim replay "$work/kept.jsonl"
+if [ "$(id -u)" -ne 0 ]; then # nothing is read-only for root
+    chmod 400 "$work/kept.jsonl"
+    expect 2 'kept.jsonl: Permission denied' $run $trace --record "$work/kept.jsonl"
+fi
+
 # ---- explore
+expect 2 'no/such' $sim explore --seed 7 --steps 50 --dir "$work/no/such"
 expect 0 '' $sim explore --seed 7 --runs 3 --steps 50 --dir "$work"
 cp "$work/out" "$work/first"
 expect 0 '' $sim explore --seed 7 --runs 3 --steps 50 --dir "$work"
