@@ -21,6 +21,7 @@
 #define CHUNK_MAX (1024u * 1024u)
 #define NAME_SHOWN 200u /* bytes of a file's name in an error, its end */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
+#define MARK_SIZE 3
 #define FEW_KEYS 16u /* up to so many each key is compared with each */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -354,6 +355,12 @@ static int decode(struct doc_file *f, const char *text, size_t size, uint32_t li
     return r;
 }
 
+/* Some editors begin a file with a byte order mark. */
+static bool has_mark(const char *text, size_t size)
+{
+    return size >= MARK_SIZE && memcmp(text, BYTE_ORDER_MARK, MARK_SIZE) == 0;
+}
+
 int doc_parse(const char *name, const char *text, size_t size, uint32_t first_line,
               struct doc_file *ret, struct spec_error *err)
 {
@@ -367,9 +374,9 @@ int doc_parse(const char *name, const char *text, size_t size, uint32_t first_li
         r = doc_no_memory(&f, err);
         goto fail;
     }
-    if (size >= 3 && memcmp(text, BYTE_ORDER_MARK, 3) == 0) {
-        text += 3;
-        size -= 3;
+    if (has_mark(text, size)) {
+        text += MARK_SIZE;
+        size -= MARK_SIZE;
     }
     r = check_characters(&f, text, size, first_line, err);
     if (r == 0)
@@ -395,6 +402,13 @@ int doc_line(struct doc_file *f, const char *text, size_t size, uint32_t line,
     arena_use(f->arena, f->arena->first);
     f->arena->failed = false;
     f->root = NULL;
+    if (has_mark(text, size)) {
+        if (line > 1)
+            return doc_syntax_error(f, (struct doc_place){line, 1}, err,
+                                    "a byte order mark; accepted: only at the file's beginning");
+        text += MARK_SIZE;
+        size -= MARK_SIZE;
+    }
     r = check_characters(f, text, size, line, err);
     return r < 0 ? r : doc_decode_json(f, text, size, line, err);
 }
@@ -479,7 +493,9 @@ const char *doc_kind_name(enum doc_kind kind)
 static int wrong_kind(const struct doc_file *f, const struct doc *d, const char *accepted,
                       struct spec_error *err)
 {
-    return doc_error(f, d, err, "is %s; accepted: %s", doc_kind_name(d->kind), accepted);
+    const char *name = d->kind == DOC_NULL && !d->parent ? "empty" : doc_kind_name(d->kind);
+
+    return doc_error(f, d, err, "is %s; accepted: %s", name, accepted);
 }
 
 /* A whole number, however it was written; exact up to 2^53. */

@@ -198,13 +198,24 @@ static int read_node(struct reader *y, struct doc *parent, const char *key, int 
         return doc_no_memory(y->f, y->err);
     if (r < 0)
         return r;
-    *d = (struct doc){
-        .line = place(y, y->event.start_mark).line, .key = key, .parent = parent};
+    *d = (struct doc){.line = place(y, y->event.start_mark).line, .key = key, .parent = parent};
     *ret = d;
     if (y->event.type == YAML_SCALAR_EVENT)
         return read_scalar(y, d);
     d->kind = y->event.type == YAML_MAPPING_START_EVENT ? DOC_MAP : DOC_LIST;
     return read_children(y, d, depth);
+}
+
+/* Nothing, or only comments: an option file in which all is commented out is fine. */
+static int read_nothing(struct reader *y)
+{
+    struct doc *d = doc_alloc(y->f->arena, sizeof *d);
+
+    if (!d)
+        return doc_no_memory(y->f, y->err);
+    *d = (struct doc){.kind = DOC_NULL, .text = "", .line = place(y, y->event.start_mark).line};
+    y->f->root = d;
+    return 0;
 }
 
 static int read_stream(struct reader *y)
@@ -214,7 +225,7 @@ static int read_stream(struct reader *y)
     if (r == 0)
         r = advance(y);
     if (r == 0 && y->event.type == YAML_STREAM_END_EVENT)
-        return refuse(y, "the document is empty");
+        return read_nothing(y);
     if (r == 0)
         r = advance(y); /* behind the start of the document */
     if (r == 0)

@@ -15,7 +15,8 @@
 int lines_error(const struct lines *l, struct spec_error *err, const char *format, ...)
 {
     va_list args;
-    int n = snprintf(err->text, sizeof err->text, "%s:%u: ", l->name, l->line);
+    int n = l->line == 0 ? snprintf(err->text, sizeof err->text, "%s: ", l->name)
+                         : snprintf(err->text, sizeof err->text, "%s:%u: ", l->name, l->line);
 
     va_start(args, format);
     if (n > 0 && (size_t)n < sizeof err->text)

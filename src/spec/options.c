@@ -195,6 +195,8 @@ static int flatten(struct options *o, enum options_layer layer, const struct doc
         const struct origin from = {layer, f, c};
         size_t length = strlen(c->key), dot = n > 0;
 
+        if (length == 0)
+            return doc_error(f, c, err, "has no name; accepted: the name of an option");
         if (length > KEY_MAX - n - dot)
             return doc_error(f, c, err, "the name is longer than %u bytes", KEY_MAX);
         memcpy(key + n, ".", dot);

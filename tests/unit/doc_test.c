@@ -156,8 +156,6 @@ Test(doc, mistakes_in_json_are_named_with_line_and_column)
 Test(doc, mistakes_in_yaml_are_named_with_line_and_column)
 {
     static const char *const rows[][2] = {
-        {"", "f:1:1: the document is empty"},
-        {"# nothing\n", "f:2:1: the document is empty"},
         {"a: 1\n  b: 2\n", "f:2:4: mapping values are not allowed in this context"},
         {"a: 1\nb: 2\na: 3\n", "f:3: a: this key is there twice, first in line 1"},
         {"a: &x 1\nb: 2\n",
@@ -256,6 +254,37 @@ Test(doc, many_keys_are_compared_without_a_square)
     sprintf(text + size, ",\"k7\":1}");
     expect_refusal(text, "f:100001: k7: this key is there twice, first in line 8");
     free(text);
+}
+
+/* Decoded beside cJSON's tree, which would skip it. */
+Test(doc, a_byte_order_mark_begins_a_stream_and_stands_nowhere_else)
+{
+    struct doc_file f = {.name = "t"};
+    struct spec_error err;
+    const char *line = "\xef\xbb\xbf{\"t\":5,\"ev\":[true,\"x\",{}]}";
+
+    cr_assert(eq(int, doc_line(&f, line, strlen(line), 1, &err), 0), "%s", err.text);
+    cr_expect(eq(dbl, doc_get(f.root, "t")->number, 5));
+    cr_assert(eq(int, doc_line(&f, line, strlen(line), 2, &err), -EINVAL));
+    cr_expect(
+        eq(str, err.text, "t:2:1: a byte order mark; accepted: only at the file's beginning"));
+    doc_free(&f);
+}
+
+Test(doc, a_document_without_anything_is_null)
+{
+    static const char *const texts[] = {"", "# nothing\n", "---\n", "\xef\xbb\xbf"};
+    static const char *const none = NULL;
+    struct spec_error err;
+
+    for (size_t i = 0; i < N(texts); i++) {
+        struct doc_file f = parsed(texts[i]);
+
+        cr_assert(eq(int, f.root->kind, DOC_NULL));
+        cr_expect(eq(int, doc_known_keys(&f, f.root, &none, &err), -EINVAL));
+        cr_expect(not(eq(ptr, strstr(err.text, "is empty; accepted: a map"), NULL)));
+        doc_free(&f);
+    }
 }
 
 Test(doc, lines_of_a_stream_use_the_memory_again_and_are_json_only)

@@ -216,6 +216,8 @@ Test(options, what_is_wrong_is_named_with_file_line_and_what_is_accepted)
         {{.define = "=1"}, "-D: \"=1\"; accepted: name=value"},
         {{.file = "pliant.seed: 1\npliant:\n  seed: 2"},
          "conf.yaml:3: pliant.seed: is set twice, first in line 1"},
+        {{.file = "pliant:\n  '': {seed: 3}\n"},
+         "conf.yaml:2: pliant.: has no name; accepted: the name of an option"},
         {{.file = "- a"}, "conf.yaml:1: is a list; accepted: a map of options"},
         {{.file =
               "\nrestart-strategy.type: exponential-delay\n" EXPONENTIAL "initial-backoff: 2 min"},

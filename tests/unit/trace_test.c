@@ -146,7 +146,7 @@ Test(trace, names_the_place_and_what_is_accepted)
     static const struct {
         const char *text, *says;
     } rows[] = {
-        {"", "t.jsonl:0: the file is empty"},
+        {"", "t.jsonl: the file is empty"},
         {"\n\n", "the file is empty"},
         {"{\"t\":0,\"ev\":\"cancel\"}\n", "t.jsonl:1: a trace begins with its header"},
         {"[]\n", "t.jsonl:1: a trace begins with its header"},
