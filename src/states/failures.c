@@ -1,4 +1,4 @@
-/* failures.c - the one failure path: record, classify, decide; and the cancel beside it
+/* failures.c - the one failure path: record, classify, decide; and the cancel beside it */
 #include "states/sched.h"
 
 void failure_record(struct pliant_sched *s, const struct pliant_failure_item *item)
