@@ -23,7 +23,7 @@ check=(valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite --err
 for kind in allocator transition_manager backoff key_groups; do
     "${check[@]}" build-debug/tests/vectors "$kind" "tests/data/vectors/$kind.jsonl"
 done
-"${check[@]}" build-debug/pliant-sim check tests/data/cases/*.json
+"${check[@]}" build-debug/pliant-sim check tests/data/{cases,own-cases}/*.json
 for corpus in tests/fuzz/corpus/*/; do
     "${check[@]}" "build-debug/tests/fuzz-$(basename "$corpus")" "$corpus"
 done
