@@ -37,8 +37,8 @@ static int again(struct recording *rec, struct pliant_sched *sched,
     int r = pliant_step(sched, step->at_ms, &step->event, &acts);
 
     if (r == -EINVAL)
-        snprintf(err->text, sizeof err->text, "line %u: the scheduler takes no such event",
-                 step->line);
+        snprintf(err->text, sizeof err->text, "%s:%u: the scheduler takes no such event",
+                 recording_name(rec), step->line);
     if (r)
         return r;
     json_reset(actions);

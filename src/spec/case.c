@@ -2,6 +2,7 @@
 #include "spec/case.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "spec/memory.h"
@@ -34,15 +35,6 @@ static int need_list(const struct case_file *c, const struct doc *at, const char
                      struct spec_error *err)
 {
     return at->kind == DOC_LIST ? 0 : doc_error(&c->doc, at, err, "accepted: a list of %s", of);
-}
-
-/* A map that has no other keys. */
-static int need_map(const struct case_file *c, const struct doc *at, const char *const *keys,
-                    struct spec_error *err)
-{
-    if (at->kind != DOC_MAP)
-        return doc_error(&c->doc, at, err, "accepted: a map");
-    return doc_known_keys(&c->doc, at, keys, err);
 }
 
 /* ---- names -------------------------------------------------------------------------------- */
@@ -92,6 +84,8 @@ static int decode_parallelism(const struct case_file *c, const struct doc *map, 
         return doc_error(&c->doc, map, err, "\"%s\" is missing", key);
     if (vertices->kind != DOC_MAP)
         return doc_error(&c->doc, vertices, err, "accepted: {\"VERTEX\": parallelism, ...}");
+    if (vertices->n == 0)
+        return doc_error(&c->doc, vertices, err, "checks nothing; accepted: at least one vertex");
     *ret = array(vertices->n, sizeof **ret);
     if (!*ret)
         return doc_no_memory(&c->doc, err);
@@ -115,10 +109,14 @@ static int decode_moment(const struct case_file *c, const struct doc *at, struct
                          struct spec_error *err)
 {
     static const char *const keys[] = {"t", "vertices", NULL};
-    int r = need_map(c, at, keys, err);
+    int r = doc_known_keys(&c->doc, at, keys, err);
 
     if (r == 0)
         r = need_instant(c, at, "t", &ret->t_ms, err);
+    if (r == 0 && ret->t_ms > c->until_ms)
+        return doc_error(&c->doc, doc_get(at, "t"), err,
+                         "is after \"until_ms\", the end of the run; accepted: 0 to %" PRId64,
+                         c->until_ms);
     if (r == 0)
         r = decode_parallelism(c, at, "vertices", &ret->v, &ret->n, err);
     return r;
@@ -128,7 +126,7 @@ static int decode_rescale(const struct case_file *c, const struct doc *at, struc
                           struct spec_error *err)
 {
     static const char *const keys[] = {"t_min", "t_max", "to", NULL};
-    int r = need_map(c, at, keys, err);
+    int r = doc_known_keys(&c->doc, at, keys, err);
 
     if (r == 0)
         r = need_instant(c, at, "t_min", &ret->t_min_ms, err);
@@ -209,8 +207,10 @@ static int decode_expect(struct case_file *c, const struct doc *map, struct spec
         "rescales",    "min_restarts", "max_restarts",   "downtime_ms_max", NULL};
     struct case_expect *e = &c->expect;
     const struct doc *at;
-    int r = need_map(c, map, keys, err);
+    int r = doc_known_keys(&c->doc, map, keys, err);
 
+    if (r == 0 && map->n == 0)
+        return doc_error(&c->doc, map, err, "checks nothing; accepted: at least one check");
     if (r == 0 && (at = doc_get(map, "final_state"))) {
         e->has_final_state = true;
         r = decode_state(c, at, &e->final_state, err);
@@ -277,7 +277,7 @@ static int decode(struct case_file *c, struct spec_error *err)
     static const char *const keys[] = {"case",     "title", "note",   "job",
                                        "until_ms", "trace", "expect", NULL};
     const struct doc *root = c->doc.root, *expect;
-    int r = need_map(c, root, keys, err);
+    int r = doc_known_keys(&c->doc, root, keys, err);
 
     if (r == 0)
         r = decode_texts(c, root, err);

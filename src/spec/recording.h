@@ -60,6 +60,7 @@ int recording_open(const char *path, struct recording **ret, struct spec_error *
 int recording_of_text(const char *name, const char *text, size_t size, struct recording **ret,
                       struct spec_error *err);
 
+const char *recording_name(const struct recording *r); /* as in errors */
 const struct pliant_job *recording_job(const struct recording *r);
 const struct pliant_config *recording_config(const struct recording *r); /* resolved */
 

@@ -631,6 +631,11 @@ void recording_close(struct recording **r)
     *r = NULL;
 }
 
+const char *recording_name(const struct recording *r)
+{
+    return r->lines.name;
+}
+
 const struct pliant_job *recording_job(const struct recording *r)
 {
     return r->job.job;

@@ -79,6 +79,8 @@ grep -q 'other.jsonl:3' "$work/out" || fail "no line of the difference: $(head -
 head -c 2000 "$work/run.jsonl" >"$work/cut.jsonl"
 expect 2 'cut.jsonl' $sim replay "$work/cut.jsonl"
 expect 2 '' $sim replay "$work/trace.jsonl"
+{ head -1 "$work/run.jsonl"; echo '{"t":-5,"event":{"ev":"tick"},"actions":[]}'; } >"$work/cut.jsonl"
+expect 2 'cut.jsonl:2: the scheduler takes no such event' $sim replay "$work/cut.jsonl"
 expect 0 '' $sim replay --json "$work/run.jsonl"
 
 # ---- cases

@@ -127,6 +127,7 @@ Test(case_file, names_the_place_and_what_is_accepted)
         const char *text, *says;
     } rows[] = {
         {"[]", "c.json:1: "},
+        {"", "c.json:1: is empty; accepted: a map"},
         {"{}", "\"case\" is missing"},
         {"{\"case\":1}", "c.json:1: case: "},
         {"{\"case\":\"x\"," JOB ",\"until_ms\":1," TRACE "}", "\"expect\" is missing"},
@@ -148,7 +149,7 @@ Test(case_file, names_the_place_and_what_is_accepted)
         {"{\"case\":\"x\",\"cases\":1}", "c.json:1: cases: unknown key; did you mean case?"},
         {CASE("{\"parallelism_at\":[{\"t\":1},{\"t\":1,\"t\":1}]}"),
          "c.json:3: expect.parallelism_at[1].t: this key is there twice"},
-        {CASE("7"), "c.json:3: expect: accepted: a map"},
+        {CASE("7"), "c.json:3: expect: is a number; accepted: a map"},
         {CASE("{\"final\":\"Executing\"}"), "c.json:3: expect.final: unknown key"},
         {CASE("{\"final_state\":\"Excuting\"}"), "accepted: Executing"},
         {CASE("{\"final_state\":7}"), "expect.final_state: "},
@@ -159,7 +160,8 @@ Test(case_file, names_the_place_and_what_is_accepted)
         {CASE("{\"states_visited\":{}}"), "expect.states_visited: accepted: a list"},
         {CASE("{\"states_visited\":[7]}"), "expect.states_visited[0]: "},
         {CASE("{\"parallelism_at\":7}"), "expect.parallelism_at: accepted: a list"},
-        {CASE("{\"parallelism_at\":[7]}"), "expect.parallelism_at[0]: accepted: a map"},
+        {CASE("{\"parallelism_at\":[7]}"),
+         "expect.parallelism_at[0]: is a number; accepted: a map"},
         {CASE("{\"parallelism_at\":[{\"t\":1}]}"), "\"vertices\" is missing"},
         {CASE("{\"parallelism_at\":[{\"vertices\":{}}]}"), "\"t\" is missing"},
         {CASE("{\"parallelism_at\":[{\"t\":1,\"vertices\":[]}]}"), "accepted: {\"VERTEX\""},
@@ -170,7 +172,12 @@ Test(case_file, names_the_place_and_what_is_accepted)
         {CASE("{\"rescales\":[{\"t_min\":2,\"t_max\":2}]}"), "\"to\" is missing"},
         {CASE("{\"rescales\":[{\"t_max\":2}]}"), "\"t_min\" is missing"},
         {CASE("{\"min_restarts\":-1}"), "expect.min_restarts: "},
-        {CASE("{}"), ""},
+        {CASE("{}"), "c.json:3: expect: checks nothing; accepted: at least one check"},
+        {CASE("{\"parallelism_at\":[{\"t\":1,\"vertices\":{}}]}"), "vertices: checks nothing"},
+        {CASE("{\"parallelism_at\":[{\"t\":11,\"vertices\":{\"src\":1}}]}"),
+         "expect.parallelism_at[0].t: is after \"until_ms\", the end of the run; accepted: 0 to "
+         "10"},
+        {CASE("{\"never\":[]}"), ""},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
