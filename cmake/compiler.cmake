@@ -38,6 +38,6 @@ if(PLIANT_SANITIZE)
     add_link_options(-fsanitize=${PLIANT_SANITIZE})
 endif()
 if(PLIANT_COVERAGE)
-    add_compile_options(--coverage)
+    add_compile_options(--coverage -fprofile-update=atomic) # comparisons have threads
     add_link_options(--coverage)
 endif()
