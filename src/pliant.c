@@ -151,6 +151,15 @@ static bool requirements_fine(const struct pliant_event *ev)
     return true;
 }
 
+/* Ids of our own go on behind the host's, so there must be some left; and 0 is no checkpoint. */
+static bool checkpoint_fine(const struct pliant_event *ev)
+{
+    if (ev->checkpoint.n_sizes > 0 && !ev->checkpoint.sizes)
+        return false;
+    return !ev->checkpoint.own_accord || (ev->checkpoint.triggered_at_ms >= 0 &&
+                                          ev->checkpoint.id >= 1 && ev->checkpoint.id <= INT64_MAX);
+}
+
 static bool event_fine(const struct pliant_sched *s, const struct pliant_event *ev)
 {
     switch (ev->kind) {
@@ -168,8 +177,7 @@ static bool event_fine(const struct pliant_sched *s, const struct pliant_event *
         return name_fine(ev->reclaimed.name) && ev->reclaimed.deadline_at_ms >= 0;
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_SAVEPOINT_COMPLETED:
-        return (ev->checkpoint.n_sizes == 0 || ev->checkpoint.sizes) &&
-               (!ev->checkpoint.own_accord || ev->checkpoint.triggered_at_ms >= 0);
+        return checkpoint_fine(ev);
     case PLIANT_EV_REQUIREMENTS:
         return requirements_fine(ev);
     case PLIANT_EV_TICK:

@@ -247,8 +247,8 @@ struct pliant_event {
         struct { uint32_t plan; bool recoverable; const char *cause; } plan;
         struct pliant_task task;
         struct { struct pliant_task task; bool recoverable; const char *cause; } failure;
-        /* `own_accord`: the host took it unasked; its id is the host's, and `triggered_at_ms` is
-         * when it began. Otherwise the id is that of the CHECKPOINT action. */
+        /* `own_accord`: the host took it unasked. Its id is the host's, 1..INT64_MAX, and
+         * `triggered_at_ms` is when it began. Otherwise the id is that of the CHECKPOINT action. */
         struct {
             uint64_t id;
             bool own_accord;
