@@ -229,6 +229,7 @@ static enum exit_code dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of writing, like a full disk */
+    output_clean_on_signals();
     setlocale(LC_CTYPE, "");
     return (int)dispatch(argc, argv);
 }

@@ -2,13 +2,52 @@
 #include "sim/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define SUFFIX ".XXXXXX"
+
+/* Temporary files that a signal takes with it; what finds no place here is left behind then. */
+static char *volatile doomed[8];
+
+static void doom(char *temporary)
+{
+    for (size_t i = 0; i < sizeof doomed / sizeof *doomed; i++)
+        if (!doomed[i]) {
+            doomed[i] = temporary;
+            return;
+        }
+}
+
+static void spare(const char *temporary)
+{
+    for (size_t i = 0; i < sizeof doomed / sizeof *doomed; i++)
+        if (doomed[i] == temporary)
+            doomed[i] = NULL;
+}
+
+static void die_clean(int signal_number)
+{
+    for (size_t i = 0; i < sizeof doomed / sizeof *doomed; i++)
+        if (doomed[i])
+            unlink(doomed[i]);
+    raise(signal_number); /* blocked until this returns; then as if there were no handler */
+}
+
+void output_clean_on_signals(void)
+{
+    static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+    struct sigaction action = {.sa_handler = die_clean, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction old;
+
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+}
 
 /* The rights of the file: those of the one that it replaces, or as of any new one. mkstemp() is for
  * secrets. */
@@ -43,11 +82,13 @@ static int open_temporary(struct output *o, const struct stat *old)
         unlink(o->temporary);
         return error;
     }
+    doom(o->temporary);
     return 0;
 }
 
 static void forget(struct output *o)
 {
+    spare(o->temporary);
     free(o->temporary);
     free(o->target);
     *o = (struct output){.path = o->path};

@@ -28,6 +28,9 @@ int output_open(struct output *o, const char *path);
 int output_commit(struct output *o);
 void output_abandon(struct output *o);
 
+/* From now on SIGHUP, SIGINT and SIGTERM take the temporary files with them. */
+void output_clean_on_signals(void);
+
 /* Do both name one regular file, there or yet to come? */
 bool output_same_file(const char *a, const char *b);
 

@@ -190,6 +190,21 @@ expect 4 '' sh -c "$run $trace --record $work/kept.jsonl >/dev/full"
 [ "$(cat "$work/kept.jsonl")" = old ] || fail "the old file was touched"
 [ "$(ls "$work" | grep -c 'kept.jsonl')" = 1 ] || fail "a temporary file was left: $(ls "$work")"
 
+# a run that is interrupted leaves nothing behind; here it hangs in a pipe that is full
+mkdir "$work/ended"
+mkfifo "$work/full"
+exec 5<>"$work/full"
+$run $trace --until 9007199254740992 --json --record "$work/ended/run" --svg "$work/ended/chart" \
+    >&5 2>/dev/null &
+pid=$!
+head -c 1 <&5 >/dev/null # it is under way
+[ "$(ls "$work/ended" | wc -l)" = 2 ] || fail "no temporary files: $(ls "$work/ended")"
+kill -TERM $pid
+wait $pid
+[ $? -gt 128 ] || fail "a run that was terminated says that it ended"
+exec 5>&-
+[ -z "$(ls "$work/ended")" ] || fail "left behind: $(ls "$work/ended")"
+
 # what is read or written already is not overwritten, under whichever name
 cp "$work/trace.jsonl" "$work/mine.jsonl"
 ln -s mine.jsonl "$work/link.jsonl"
