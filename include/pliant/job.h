@@ -72,6 +72,7 @@ PLIANT_API void pliant_job_destroy(struct pliant_job **job);
 PLIANT_API int pliant_job_check(const struct pliant_job *job, const struct pliant_config *cfg,
                                 struct pliant_error *err);
 
+/* Of an id or a name that is not the job's: NULL, unset, 0. Texts live as long as the job. */
 PLIANT_API const char *pliant_job_name(const struct pliant_job *job);
 PLIANT_API uint32_t pliant_job_vertices(const struct pliant_job *job); /* ids are 1..this */
 PLIANT_API uint32_t pliant_job_groups(const struct pliant_job *job);

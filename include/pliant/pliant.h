@@ -19,7 +19,7 @@
  * life that is over changes nothing.
  *
  * Units   int64_t milliseconds: a duration is _ms, an instant _at_ms. The origin of the
- *         clock is the caller's; time never goes back.
+ *         clock is the caller's; no instant is negative, and time never goes back.
  * Strings UTF-8. Going in: borrowed for the call. Coming out: valid until the next step
  *         unless stated otherwise. Texts of causes are kept up to PLIANT_CAUSE_MAX bytes.
  * Errors  0 or a negative errno value. -ENOMEM is final: every later step answers with it,
@@ -507,7 +507,8 @@ struct pliant_next {
 };
 PLIANT_API void pliant_next(const struct pliant_sched *s, struct pliant_next *ret);
 
-/* Names; valid for the step in which an action gave the id, and as long as the node is up. */
+/* Names; valid for the step in which an action gave the id, and as long as the node is up. Of an
+ * id that names nothing: "", unset, 0. */
 PLIANT_API const char *pliant_node_name(const struct pliant_sched *s, pliant_node_id node);
 PLIANT_API pliant_node_id pliant_slot_node(const struct pliant_sched *s, pliant_slot_id slot);
 PLIANT_API uint32_t pliant_slot_index(const struct pliant_sched *s, pliant_slot_id slot);
