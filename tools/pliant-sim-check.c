@@ -5,6 +5,7 @@
 
 #include "pliant-sim.h"
 #include "sim/check.h"
+#include "sim/sentence.h"
 #include "spec/json_out.h"
 
 struct tally {
@@ -36,8 +37,10 @@ static void tell(struct tally *t, const struct case_file *c, const struct check_
 
     switch (t->format) {
     case REPORT_TEXT:
-        printf("%s %s %s%s%s\n", c->label, v->pass ? "pass" : "FAIL", title, v->pass ? "" : ": ",
-               v->why);
+        sentence_text(stdout, c->label);
+        fputs(v->pass ? " pass " : " FAIL ", stdout);
+        sentence_text(stdout, title);
+        printf("%s%s\n", v->pass ? "" : ": ", v->why);
         return;
     case REPORT_CSV:
         print_field(c->label, ",");

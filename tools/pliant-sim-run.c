@@ -46,7 +46,7 @@ struct watchers {
 static void warn(void *ctx, const char *text)
 {
     (void)ctx;
-    fprintf(stderr, "pliant-sim: warning: %s\n", text);
+    complain(DONE, "warning: %s", text);
 }
 
 /* ---- arguments ------------------------------------------------------------------------------ */

@@ -21,10 +21,15 @@ static const struct command *const commands[] = {
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
+/* One line, and nothing in it that a terminal would obey: much of it may be quoted from a file. */
 static void say(const char *format, va_list args)
 {
+    char text[4096];
+
+    vsnprintf(text, sizeof text, format, args);
     fputs("pliant-sim: ", stderr);
-    vfprintf(stderr, format, args);
+    for (const char *c = text; *c; c++)
+        fputc((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c, stderr);
     fputc('\n', stderr);
 }
 

@@ -133,13 +133,19 @@ static int read_events(struct tape *tape, struct trace *trace, struct cluster *u
 /* "traces/a.jsonl" is a. */
 static char *name_of(const struct trace *trace, const char *path)
 {
-    const char *name = trace_name(trace), *slash = strrchr(path, '/'), *dot;
+    const char *given = trace_name(trace), *slash = strrchr(path, '/'), *dot;
+    char *name;
 
-    if (name && *name)
-        return mem_text(NULL, name, strlen(name));
     path = slash ? slash + 1 : path;
     dot = strrchr(path, '.');
-    return mem_text(NULL, path, dot && dot > path ? (size_t)(dot - path) : strlen(path));
+    if (given && *given)
+        name = mem_text(NULL, given, strlen(given));
+    else
+        name = mem_text(NULL, path, dot && dot > path ? (size_t)(dot - path) : strlen(path));
+    for (char *c = name; c && *c; c++) /* it stands in tables */
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = ' ';
+    return name;
 }
 
 int tape_record(struct trace *trace, const char *path, struct tape *ret, struct spec_error *err)

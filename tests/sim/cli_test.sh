@@ -171,6 +171,26 @@ bad_job '1:33: more than 32 levels' "$(printf '[%.0s' $(seq 2000))"
 expect 2 'nosuch' $sim run --job "$work/nosuch.yaml" $trace
 expect 2 'nosuch' $run --trace "$work/nosuch.jsonl"
 
+# ---- nothing that is quoted from a file is obeyed by a terminal
+cat >"$work/esc.jsonl" <<'TRACE'
+{"pliant_trace":1,"name":"a\u001b[31mb"}
+{"t":0,"ev":"node_up","node":"n\u001b[31m","slots":2}
+{"t":60000,"ev":"node_down","node":"n\u001b[31m"}
+TRACE
+sed 's/"title":"/&\\u001b[31m/; s/"case":"/&\\u001b[31m/' "$data"/cases/000-*.json >"$work/esc.json"
+for command in "$run --lenient" "$sim compare --job $work/job.yaml"; do
+    expect 0 '' $command --trace "$work/esc.jsonl"
+    grep -q '\[31m' "$work/out" || fail "no name in: $(cat "$work/out")"
+    cat "$work/err" >>"$work/out"
+    grep -q "$(printf '\033')" "$work/out" && fail "an escape: $(cat -v "$work/out")"
+done
+expect 0 '' $sim check "$work/esc.json"
+grep -q '\[31m' "$work/out" || fail "no title in: $(cat "$work/out")"
+grep -q "$(printf '\033')" "$work/out" && fail "an escape: $(cat -v "$work/out")"
+echo '{"t":60001,"ev":"\u001b[31m"}' >>"$work/esc.jsonl"
+expect 2 '\[31m' $run --trace "$work/esc.jsonl"
+grep -q "$(printf '\033')" "$work/err" && fail "an escape: $(cat -v "$work/err")"
+
 # ---- output that cannot be written
 expect 4 'No space left' sh -c "$run $trace >/dev/full"
 expect 4 'No space left' sh -c "$run $trace --json >/dev/full"
