@@ -30,8 +30,9 @@ for header in "$prefix"/include/pliant/*.h; do
     printf '#include <pliant/%s>\nextern int not_empty;\n' "$(basename "$header")" >"$dir/header.c"
     "$CC" -std=c17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
         $(pkg-config --cflags pliant) "$dir/header.c"
-    ! command -v clang++ >/dev/null || clang++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only \
-        $(pkg-config --cflags pliant) -x c++ "$dir/header.c"
+    ! command -v clang++ >/dev/null ||
+        clang++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+            $(pkg-config --cflags pliant) -x c++ "$dir/header.c"
 done
 
 echo "- pkg-config, shared"

@@ -213,6 +213,12 @@ struct pliant_state_size {
     uint64_t bytes;
 };
 
+/* In C++ every compiler takes types without a name in a union without a name; clang says so. */
+#if defined __cplusplus && defined __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wnested-anon-types"
+#endif
+
 /* clang-format off */
 struct pliant_event {
     enum pliant_event_kind kind;
@@ -323,6 +329,10 @@ struct pliant_action {
     };
 };
 /* clang-format on */
+
+#if defined __cplusplus && defined __clang__
+#pragma clang diagnostic pop
+#endif
 
 /* Borrowed from the scheduler, valid until its next step or its end. */
 struct pliant_actions {
