@@ -26,7 +26,7 @@ struct sim_setup {
     const struct pliant_config *cfg;
     const struct job_spec *job;
     struct sim_latency latency;
-    struct trace *trace;   /* at its first event; NULL: `events` instead */
+    struct trace *trace; /* at its first event; NULL: `events` instead */
     const struct trace_event *events;
     size_t n_events;
     bool trace_savepoints; /* the trace says how the savepoint of a stop ends */
