@@ -329,7 +329,7 @@ int sim_check_job(const struct job_spec *job, const struct pliant_config *cfg,
 
     if (pliant_job_check(job->job, cfg, &why) == 0)
         return 0;
-    if (job->doc.root)
+    if (job->doc.root && !pliant_option_find(why.field)) /* an option may come from anywhere */
         return job_spec_error(&job->doc, job->doc.root, &why, err);
     snprintf(err->text, sizeof err->text, "%s", why.text);
     return -EINVAL;

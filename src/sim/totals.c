@@ -168,7 +168,7 @@ int totals_take(struct totals *t, const struct view *v)
             rc = change_state(t, v, &v->actions->v[i]);
     count_event(t, v);
     t->status = v->status;
-    t->offered = v->counts.slots_offered;
+    t->offered = v->counts.slots; /* also of nodes that drain: they are used until the move */
     t->used = view_used(v);
     return rc;
 }

@@ -112,7 +112,7 @@ void fake_take(struct fake *f, struct view *view, const struct fake_step *step)
     view->before = view->counts;
     view->counts.nodes = step->nodes;
     view->counts.draining_nodes = step->draining;
-    view->counts.slots_offered = step->offered;
+    view->counts.slots = view->counts.slots_offered = step->offered;
     view->counts.slots_used = step->used;
     view->counts.minimal = 1;
     view->counts.desired = 4;
