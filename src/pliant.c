@@ -391,6 +391,13 @@ const char *pliant_node_name(const struct pliant_sched *s, pliant_node_id node)
     return found ? found->name : "";
 }
 
+uint64_t pliant_node_incarnation(const struct pliant_sched *s, pliant_node_id node)
+{
+    const struct pool_node *found = node.v > 0 ? pool_node(&s->pool, node.v - 1) : NULL;
+
+    return found ? found->incarnation : 0;
+}
+
 static const struct pool_slot *slot_of(const struct pliant_sched *s, pliant_slot_id slot)
 {
     if (slot.v == 0 || slot.v > s->pool.slots.n || s->pool.slots.v[slot.v - 1].node == POOL_NONE)

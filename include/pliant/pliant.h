@@ -520,6 +520,8 @@ PLIANT_API void pliant_next(const struct pliant_sched *s, struct pliant_next *re
 /* Names; valid for the step in which an action gave the id, and as long as the node is up. Of an
  * id that names nothing: "", unset, 0. */
 PLIANT_API const char *pliant_node_name(const struct pliant_sched *s, pliant_node_id node);
+/* Which life of the node is meant: a host gives up, notifies, releases that one. 0: unknown id. */
+PLIANT_API uint64_t pliant_node_incarnation(const struct pliant_sched *s, pliant_node_id node);
 PLIANT_API pliant_node_id pliant_slot_node(const struct pliant_sched *s, pliant_slot_id slot);
 PLIANT_API uint32_t pliant_slot_index(const struct pliant_sched *s, pliant_slot_id slot);
 

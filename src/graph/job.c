@@ -1,8 +1,4 @@
 /* job.c - check a description of a job and copy it; see job.h and pliant/job.h */
-#define HASH_NONFATAL_OOM 1
-#define uthash_malloc(size) mem_resize(hash_alloc, NULL, 1, (size))
-#define uthash_free(ptr, size) mem_free(hash_alloc, (ptr))
-
 #include "graph/job.h"
 
 #include <errno.h>
@@ -10,10 +6,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "graph/key_groups.h"
 #include "util/fnv.h"
+#include "util/hash.h"
 
 #define DEFAULT_NAME "job"
 #define DEFAULT_GROUP "default"

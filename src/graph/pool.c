@@ -1,8 +1,4 @@
 /* pool.c - see pool.h */
-#define uthash_malloc(size) mem_resize(HASH_ALLOC, NULL, 1, (size))
-#define uthash_free(ptr, size) mem_free(HASH_ALLOC, (ptr))
-#define HASH_NONFATAL_OOM 1
-#define HASH_ALLOC (p->alloc)
 #include "graph/pool.h"
 
 #include <assert.h>
@@ -54,6 +50,8 @@ void pool_bury(struct pool *p)
 
 void pool_free(struct pool *p)
 {
+    const struct pliant_alloc *hash_alloc = p->alloc;
+
     pool_bury(p);
     HASH_CLEAR(hh, p->by_name);
     for (size_t i = 0; i < p->nodes.n; i++)
@@ -230,12 +228,10 @@ int pool_grant(struct pool *p, struct pool_node *node, int64_t now_ms, uint32_t 
 
 static int node_index(struct pool *p, struct pool_node *node)
 {
-    bool failed = false;
+    const struct pliant_alloc *hash_alloc = p->alloc;
 
-#undef uthash_nonfatal_oom
-#define uthash_nonfatal_oom(element) failed = true
     HASH_ADD_KEYPTR(hh, p->by_name, node->name, strlen(node->name), node);
-    return failed ? -ENOMEM : 0;
+    return node->hh.tbl ? 0 : -ENOMEM;
 }
 
 int pool_index(struct pool *p)
@@ -381,6 +377,8 @@ static void forget_returning(struct pool *p, const struct pool_node *node)
 
 void pool_lose(struct pool *p, struct pool_node *node)
 {
+    const struct pliant_alloc *hash_alloc = p->alloc;
+
     assert(node->n_used == 0);
     p->n_draining -= node->draining;
     p->n_reclaimed -= node->n_reclaimed;

@@ -19,8 +19,8 @@
 #define PLIANT_GRAPH_POOL_H
 
 #include <pliant/pliant.h>
-#include <uthash.h>
 
+#include "util/hash.h"
 #include "util/vec.h"
 
 #define POOL_NONE UINT32_MAX

@@ -105,8 +105,7 @@ static void rate(const struct compare *c, size_t k, struct sweep_point *point)
     for (size_t cell = 0; cell < n_cells; cell++) {
         const struct compare_result *r = &c->results[cell * c->n_policies + k];
 
-        point->share +=
-            compare_ratio(r->work, c->bounds[cell]) / (double)n_cells / (double)N(around);
+        point->share += compare_ratio(r->work, c->bounds[cell]) / (double)(n_cells * N(around));
         point->sum.work += r->work;
         point->sum.lost += r->lost;
         point->sum.restarts += r->restarts;

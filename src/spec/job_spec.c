@@ -1,18 +1,16 @@
 /* job_spec.c - see job_spec.h */
-#define HASH_NONFATAL_OOM 1
-#define uthash_malloc(size) mem_resize(spec_memory, NULL, 1, (size))
-#define uthash_free(ptr, size) mem_free(spec_memory, (ptr))
-
 #include "spec/job_spec.h"
 
 #include <errno.h>
 #include <stdalign.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "spec/doc_build.h"
 #include "spec/memory.h"
+#include "util/hash.h"
 #include "util/nearest.h"
+
+#define hash_alloc spec_memory
 
 #define TEXT_MAX 65536u /* bytes of an argument, a variable, a path */
 

@@ -285,8 +285,10 @@ static void write_slots(const struct writer *w, const pliant_slot_id *slots, uin
 
 static void write_node(const struct writer *w, pliant_node_id node)
 {
-    if (node.v)
-        json_string(w->j, "node", pliant_node_name(w->sched, node));
+    if (node.v == 0)
+        return;
+    json_string(w->j, "node", pliant_node_name(w->sched, node));
+    write_id(w->j, "incarnation", pliant_node_incarnation(w->sched, node));
 }
 
 static void write_change(const struct writer *w, const struct pliant_action *act)

@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "spec/memory.h"
+#include "util/hash.h"
 
-#define HASH_NONFATAL_OOM 1
-#define uthash_malloc(size) mem_resize(spec_memory, NULL, (size), 1)
-#define uthash_free(block, size) mem_free(spec_memory, (block))
-#include <uthash.h>
+#define hash_alloc spec_memory
 
 /* A node that is up. */
 struct history_node {

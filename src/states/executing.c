@@ -197,7 +197,7 @@ static struct state savepoint_ended(struct pliant_sched *s, const struct pending
 static struct state on_news(struct pliant_sched *s, enum checkpoint_news news,
                             const struct pending_checkpoint *ended, const struct pliant_event *ev)
 {
-    struct state next = STAY;
+    struct state next;
 
     switch (news) {
     case CHECKPOINT_NOT_CURRENT:

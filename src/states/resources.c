@@ -1,10 +1,6 @@
 /* resources.c - what could run with the slots that are there, and what is wanted
  *
  * "All slots" are those offered: held, and not on a draining node [S-DRN-1]. */
-#define uthash_malloc(size) mem_resize(HASH_ALLOC, NULL, 1, (size))
-#define uthash_free(ptr, size) mem_free(HASH_ALLOC, (ptr))
-#define HASH_NONFATAL_OOM 1
-#define HASH_ALLOC (s->alloc)
 #include <string.h>
 
 #include "states/sched.h"
@@ -60,10 +56,9 @@ static uint32_t *domain_numbers(struct pliant_sched *s)
     uint32_t *numbers = mem_resize(s->alloc, NULL, n_nodes + 1, sizeof *numbers);
     struct domain *domains = mem_resize(s->alloc, NULL, n_nodes + 1, sizeof *domains);
     struct domain *by_name = NULL, *found;
+    const struct pliant_alloc *hash_alloc = s->alloc;
     bool failed = !numbers || !domains;
 
-#undef uthash_nonfatal_oom
-#define uthash_nonfatal_oom(element) failed = true
     for (uint32_t row = 0; !failed && row < n_nodes; row++) {
         const struct pool_node *node = s->pool.nodes.v[row];
 
@@ -75,6 +70,7 @@ static uint32_t *domain_numbers(struct pliant_sched *s)
             found = &domains[n++];
             *found = (struct domain){.name = node->domain, .number = row};
             HASH_ADD_KEYPTR(hh, by_name, found->name, strlen(found->name), found);
+            failed = !found->hh.tbl;
         }
         numbers[row] = found->number;
     }
