@@ -311,11 +311,14 @@ void pool_drain(struct pool *p, struct pool_node *node, bool draining, int64_t n
 
 /* ---- going back to others --------------------------------------------------------------- */
 
-static void reclaim_free(struct pool *p, const struct pool_node *node, uint32_t *count)
+/* They count for nothing from now on: whether the rest suffices is asked before they are back. */
+static void reclaim_free(struct pool *p, const struct pool_node *node, uint32_t *count,
+                         int64_t now_ms)
 {
     for (uint32_t row = node->first_slot; *count > 0 && row != POOL_NONE;
          row = p->slots.v[row].next)
         if (p->slots.v[row].held && p->slots.v[row].live == 0) {
+            slot_leave(p, row, true, now_ms);
             p->returning.v[p->returning.n++] = row;
             --*count;
         }
@@ -347,7 +350,7 @@ int pool_reclaim(struct pool *p, struct pool_node *node, uint32_t count, int64_t
         count = left;
     if (count > 0 && !vec_reserve(p->alloc, &p->returning, p->returning.n + p->n_reclaimed + count))
         return -ENOMEM;
-    reclaim_free(p, node, &count);
+    reclaim_free(p, node, &count, now_ms);
     if (count > 0 && end_at_ms < node->reclaim_end_at_ms)
         node->reclaim_end_at_ms = end_at_ms;
     reclaim_used(p, node, &count, now_ms);

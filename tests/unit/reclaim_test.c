@@ -92,6 +92,21 @@ Test(reclaim, waits_for_a_checkpoint_and_moves_as_soon_as_the_rest_suffices)
     world_free(&w);
 }
 
+Test(reclaim, of_free_and_used_slots_counts_neither_as_room_to_move_to)
+{
+    struct world w = running(NULL);
+
+    reclaim(&w, "n2", 3, 60000); /* two of them are free */
+    cr_expect_eq(pliant_state(w.s), PLIANT_EXECUTING, "three elsewhere are too few for four");
+    cr_expect_eq(counts(&w).restarts, 0);
+    cr_expect_eq(counts(&w).slots, 4);
+    cr_expect_eq(counts(&w).slots_offered, 3);
+    world_node(&w, "n3", 1);
+    cr_expect_eq(counts(&w).restarts, 1);
+    cr_expect_eq(pliant_parallelism(w.s, (pliant_vertex_id){1}), 4);
+    world_free(&w);
+}
+
 Test(reclaim, is_no_drain_and_no_failure_so_no_budget_pays)
 {
     struct world w = world_new((struct world_spec){
