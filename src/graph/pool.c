@@ -365,6 +365,19 @@ static void reclaim_end(struct pool *p, struct pool_node *node, struct pool_slot
         node->reclaim_end_at_ms = PLIANT_NEVER;
 }
 
+void pool_keep_returning(struct pool *p, int64_t now_ms)
+{
+    for (size_t i = 0; i < p->returning.n; i++) {
+        uint32_t row = p->returning.v[i];
+        struct pool_node *node = p->nodes.v[p->slots.v[row].node];
+
+        if (p->slots.v[row].reclaimed)
+            reclaim_end(p, node, &p->slots.v[row]);
+        slot_leave(p, row, node->draining, now_ms);
+    }
+    p->returning.n = 0;
+}
+
 /* What was to return goes with its node. */
 static void forget_returning(struct pool *p, const struct pool_node *node)
 {

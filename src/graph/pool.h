@@ -98,6 +98,8 @@ void pool_drain(struct pool *p, struct pool_node *node, bool draining, int64_t n
  * then, the others when their last task is over. */
 int pool_reclaim(struct pool *p, struct pool_node *node, uint32_t count, int64_t now_ms,
                  int64_t end_at_ms);
+/* Those in `returning` that were not given back yet stay with the job after all. */
+void pool_keep_returning(struct pool *p, int64_t now_ms);
 
 /* One task more, one task less in the slot of a row. */
 void pool_occupy(struct pool *p, uint32_t row, uint32_t group, uint32_t subtask);

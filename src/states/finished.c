@@ -45,6 +45,7 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     record_close(s, end_of(&s->state));
     if (status != PLIANT_JOB_SUSPENDED)
         release_all(s);
+    pool_keep_returning(&s->pool, s->clock.now_ms); /* a suspended job keeps all */
     act = emit(s, PLIANT_ACT_ARCHIVED);
     act->status.from = act->status.to = (uint8_t)status;
 }

@@ -322,8 +322,7 @@ void return_reclaimed(struct pliant_sched *s)
     struct release r = release_begin(s, s->pool.returning.n);
 
     for (size_t i = 0; i < r.max; i++)
-        if (s->pool.slots.v[s->pool.returning.v[i]].held) /* unless all were, at the end */
-            give_back(s, &r, s->pool.returning.v[i]);
+        give_back(s, &r, s->pool.returning.v[i]);
     s->pool.returning.n = 0;
     release_end(s, &r);
 }

@@ -166,3 +166,17 @@ Test(reclaim, while_the_job_waits_or_has_ended_gives_slots_back_at_once)
     cr_expect_eq(world_count(&w, PLIANT_ACT_RELEASE), 0);
     world_free(&w);
 }
+
+Test(reclaim, of_used_slots_is_over_when_the_job_is_suspended) /* [S-FIN-2] */
+{
+    struct world w = running(NULL);
+
+    w.cancels = false;
+    reclaim(&w, "n1", 2, 60000);
+    world_plain(&w, PLIANT_EV_SUSPEND);
+    cr_expect_eq(pliant_job_status(w.s), PLIANT_JOB_SUSPENDED);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_RELEASE), 0, "its tasks may live a little longer");
+    cr_expect_eq(world_count(&w, PLIANT_ACT_ARCHIVED), 1);
+    cr_expect_null(pliant_check(w.s));
+    world_free(&w);
+}
