@@ -175,6 +175,19 @@ Test(options, retries_of_creation_are_a_strategy_of_their_own) /* [S-OPT-1] [S-O
     cr_expect(eq(int, (int)cfg.creation_retry.kind, PLIANT_RESTART_NONE));
 }
 
+Test(options, retries_of_creation_are_the_job_s_before_the_cluster_s) /* [S-OPT-1] [S-OPT-2] */
+{
+    const char *file = "jobmanager.adaptive-scheduler.retry-execution-graph-creation:\n"
+                       "  restart-strategy: {type: fixed-delay}\n";
+    const char *job = "jobmanager.adaptive-scheduler.retry-execution-graph-creation:\n"
+                      "  restart-strategy: {type: failure-rate}\n";
+    struct pliant_config cfg = CONFIG(.file = file, .job = job);
+
+    cr_expect(eq(int, (int)cfg.creation_retry.kind, PLIANT_RESTART_FAILURE_RATE));
+    cfg = CONFIG(.file = file, .job = "restart-strategy.type: none");
+    cr_expect(eq(int, (int)cfg.creation_retry.kind, PLIANT_RESTART_FIXED_DELAY));
+}
+
 Test(options, the_mode_sets_defaults_wherever_it_is_named) /* [S-OPT-4] */
 {
     struct pliant_config cfg = CONFIG(.job = "scheduler-mode: reactive");
