@@ -13,6 +13,7 @@ static const char *const vertex_names[CHAOS_VERTICES] = {"v1", "v2", "v3", "v4",
 static const char *const group_names[] = {"g1", "g2", "g3", "g4"};
 static const char *const node_names[] = {"n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"};
 static const char *const domains[] = {NULL, "d1", "d2"};
+static const int64_t notices_ms[] = {0, 1, 2000, 30000, 120000, 600000}; /* before the end */
 
 static uint32_t below(struct chaos *c, uint32_t n)
 {
@@ -228,7 +229,6 @@ static bool node_lost(struct chaos *c, const struct model *m, struct chaos_event
 
 static bool node_drains(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
-    static const int64_t notices_ms[] = {0, 1, 2000, 30000, 120000, 600000};
     static const enum pliant_drain_reason reasons[] = {
         PLIANT_DRAIN_PREEMPTION, PLIANT_DRAIN_SCALE_DOWN, PLIANT_DRAIN_UPGRADE, PLIANT_DRAIN_IDLE};
     const struct model_node *node = some_node(c, m);
@@ -272,6 +272,21 @@ static bool slots_granted(struct chaos *c, const struct model *m, struct chaos_e
     e->ev.granted.name = node->name;
     e->ev.granted.incarnation = node->incarnation;
     e->ev.granted.slots = 1 + below(c, node->aside > 0 ? node->aside : 2);
+    return true;
+}
+
+static bool slots_reclaimed(struct chaos *c, const struct model *m, struct chaos_event *e)
+{
+    const struct model_node *node = some_node(c, m);
+
+    if (!node)
+        return false;
+    e->ev.kind = PLIANT_EV_SLOTS_RECLAIMED;
+    e->ev.reclaimed.name = node->name;
+    e->ev.reclaimed.incarnation = one_in(c, 4) ? 0 : node->incarnation;
+    e->ev.reclaimed.slots = one_in(c, 16) ? below(c, 100) : 1 + below(c, 4);
+    e->ev.reclaimed.deadline_at_ms =
+        one_in(c, 4) ? PLIANT_NEVER : instant_after(e->at_ms, PICK(c, notices_ms));
     return true;
 }
 
@@ -562,6 +577,7 @@ static const struct kind {
     {node_drains, 40, false, true},
     {drain_withdrawn, 20, false, true},
     {slots_granted, 60, false, true},
+    {slots_reclaimed, 30, false, true},
     {task_failed, 30, false, true},
     {global_failure, 6, false, false},
     {own_checkpoint, 40, false, true},
@@ -632,11 +648,6 @@ void chaos_draw(struct chaos *c, const struct model *m, int64_t now_ms, int64_t 
         i = draw_kind(c);
         *ret = (struct chaos_event){.at_ms = at_ms};
     } while (!kinds[i].draw(c, m, ret));
-    /* In one step with due timers, which life of a node or slot their actions mean could not be
-     * told. */
-    if (at_ms >= deadline_ms &&
-        (ret->ev.kind == PLIANT_EV_NODE_UP || ret->ev.kind == PLIANT_EV_SLOTS_GRANTED))
-        ret->ev.kind = PLIANT_EV_TICK;
     if (kinds[i].again)
         c->past[c->n_past++ % CHAOS_REMEMBERED] = *ret;
 }
@@ -649,6 +660,15 @@ static const struct model_node *draining_node(const struct model *m)
         if (m->nodes.v[i].up && m->nodes.v[i].draining)
             return &m->nodes.v[i];
     return NULL;
+}
+
+/* Others shall have slots that the job uses. */
+static bool others_wait(const struct model *m)
+{
+    for (size_t i = 0; i < m->nodes.n; i++)
+        if (m->nodes.v[i].up && m->nodes.v[i].owed > 0)
+            return true;
+    return false;
 }
 
 static bool calm_answer(struct chaos *c, const struct model *m, struct chaos_event *e)
@@ -687,7 +707,8 @@ bool chaos_calm(struct chaos *c, const struct model *m, int64_t now_ms, int64_t 
     const struct model_node *leaving = draining_node(m);
 
     *ret = (struct chaos_event){.at_ms = now_ms};
-    if (m->archived || (!leaving && m->state == PLIANT_EXECUTING && model_all_running(m)))
+    if (m->archived ||
+        (!leaving && !others_wait(m) && m->state == PLIANT_EXECUTING && model_all_running(m)))
         return false;
     if (!m->started)
         return start(c, m, ret);

@@ -22,6 +22,8 @@ struct trial {
     const struct explore_options *options;
     const struct chaos *chaos;         /* the world */
     struct pliant_sched *sched, *twin; /* twin: restored from a snapshot, or NULL */
+    struct pliant_sched *scout;        /* had the timers that are due before the event, or NULL */
+    struct pliant_actions early;       /* the scout's */
     struct model model;
     int64_t now_ms;
     uint32_t steps;
@@ -49,6 +51,7 @@ static void trial_free(struct trial *t)
 {
     pliant_sched_destroy(&t->sched);
     pliant_sched_destroy(&t->twin);
+    pliant_sched_destroy(&t->scout);
     model_free(&t->model);
     json_free(&t->text);
     json_free(&t->twin_text);
@@ -70,6 +73,11 @@ static bool render(struct trial *t, struct json *j, const struct pliant_sched *s
     return !j->error || breaks(t, "no memory", "for the text of actions");
 }
 
+static bool same_text(const struct json *a, const struct json *b)
+{
+    return a->n == b->n && (a->n == 0 || memcmp(a->v, b->v, a->n) == 0);
+}
+
 static bool twin_agrees(struct trial *t, const struct pliant_event *ev)
 {
     struct pliant_actions acts;
@@ -80,48 +88,110 @@ static bool twin_agrees(struct trial *t, const struct pliant_event *ev)
         return breaks(t, "a restored scheduler does the same", "its step fails");
     if (!render(t, &t->twin_text, t->twin, &acts))
         return false;
-    if (t->twin_text.n != t->text.n || memcmp(t->twin_text.v, t->text.v, t->text.n) != 0)
+    if (!same_text(&t->twin_text, &t->text))
         return breaks(t, "a restored scheduler does the same", "other actions");
     return pliant_next_deadline(t->twin) == pliant_next_deadline(t->sched) ||
            breaks(t, "a restored scheduler does the same", "another deadline");
 }
 
-/* A new twin, from a snapshot of this moment. */
-static bool twin_born(struct trial *t)
+/* From a snapshot of this moment. */
+static bool restore(struct trial *t, struct pliant_sched **ret)
 {
     struct pliant_error err = {.text = ""};
     void *bytes;
     size_t size;
     int r;
 
-    if (t->steps % t->snapshot_every != 0)
-        return true;
-    pliant_sched_destroy(&t->twin);
+    pliant_sched_destroy(ret);
     r = pliant_snapshot(t->sched, &bytes, &size);
     if (r)
         return breaks(t, "a snapshot can be made", "");
-    r = pliant_restore(&t->chaos->cfg, t->chaos->job, bytes, size, &t->twin, &err);
+    r = pliant_restore(&t->chaos->cfg, t->chaos->job, bytes, size, ret, &err);
     pliant_bytes_free(t->chaos->cfg.alloc, bytes);
     return !r || breaks(t, "a snapshot can be restored", err.text);
+}
+
+/* A new twin now and then. */
+static bool twin_born(struct trial *t)
+{
+    return t->steps % t->snapshot_every != 0 || restore(t, &t->twin);
+}
+
+/* ---- one step ---------------------------------------------------------------------------- */
+
+static bool model_agrees(struct trial *t, const struct pliant_event *ev,
+                         const struct pliant_actions *acts, const struct pliant_sched *sched)
+{
+    const char *broken = model_step(&t->model, t->now_ms, ev, acts, sched);
+
+    return !broken || breaks(t, broken, t->model.detail);
+}
+
+/* Timers that are due before the event do what they do in a step of their own: a scheduler that
+ * is restored from this moment takes it, and tells how many of the actions are theirs. */
+static bool timers_first(struct trial *t, const struct pliant_event *ev)
+{
+    static const struct pliant_event tick = {.kind = PLIANT_EV_TICK};
+
+    if (ev->kind == PLIANT_EV_TICK || pliant_next_deadline(t->sched) > t->now_ms)
+        return true;
+    if (!restore(t, &t->scout))
+        return false;
+    if (pliant_step(t->scout, t->now_ms, &tick, &t->early) != 0)
+        return breaks(t, "sound events are taken", pliant_event_name(tick.kind));
+    return model_agrees(t, &tick, &t->early, t->scout);
+}
+
+/* Does the step begin with what the scout did? A record is shown as it is after the step, so one
+ * that was opened may have been closed since. */
+static bool begins_like_scout(struct trial *t, const struct pliant_actions *acts)
+{
+    if (acts->n < t->early.n)
+        return breaks(t, "timers come before the event", "fewer actions");
+    for (size_t i = 0; i < t->early.n; i++) {
+        struct pliant_actions one = {&acts->v[i], 1}, early = {&t->early.v[i], 1};
+
+        if (early.v->kind == PLIANT_ACT_RESCALE_OPENED && one.v->kind == early.v->kind)
+            continue;
+        if (!render(t, &t->text, t->sched, &one) || !render(t, &t->twin_text, t->scout, &early))
+            return false;
+        if (!same_text(&t->text, &t->twin_text))
+            return breaks(t, "timers come before the event", "other actions");
+    }
+    return true;
+}
+
+/* The model takes what timers did, if any were due, and then what the event did. */
+static bool event_next(struct trial *t, const struct pliant_event *ev,
+                       const struct pliant_actions *acts)
+{
+    struct pliant_actions rest = *acts;
+
+    if (t->scout) {
+        if (!begins_like_scout(t, acts))
+            return false;
+        rest.v += t->early.n;
+        rest.n -= t->early.n;
+        pliant_sched_destroy(&t->scout);
+    }
+    return model_agrees(t, ev, &rest, t->sched);
 }
 
 /* One step; false: a rule is broken, here or earlier. */
 static bool trial_step(struct trial *t, struct chaos_event *e)
 {
     const struct pliant_event *ev = chaos_event_link(e);
-    bool late = ev->kind != PLIANT_EV_TICK && pliant_next_deadline(t->sched) <= e->at_ms;
     struct pliant_actions acts;
     const char *broken;
 
     t->now_ms = e->at_ms;
+    if (!timers_first(t, ev))
+        return false;
     if (pliant_step(t->sched, t->now_ms, ev, &acts) != 0)
         return breaks(t, "sound events are taken", pliant_event_name(ev->kind));
-    if (!render(t, &t->text, t->sched, &acts))
+    if (!event_next(t, ev, &acts) || !render(t, &t->text, t->sched, &acts))
         return false;
     t->hash = fnv_add(t->hash, t->text.v, t->text.n);
-    broken = model_step(&t->model, t->now_ms, ev, late, &acts, t->sched);
-    if (broken)
-        return breaks(t, broken, t->model.detail);
     broken = pliant_check(t->sched);
     if (broken)
         return breaks(t, "the scheduler's own check", broken);
@@ -295,8 +365,6 @@ static bool write_steps(struct trial *t, void *ctx)
 
     for (size_t i = 0; i < list->n + CALM_STEPS; i++) {
         int64_t deadline_ms = pliant_next_deadline(t->sched);
-        bool late;
-
         if (i < list->n && list->without[i])
             continue;
         if (i < list->n)
@@ -304,12 +372,12 @@ static bool write_steps(struct trial *t, void *ctx)
         else if (!chaos_calm(&chaos, &t->model, t->now_ms, deadline_ms, &e))
             return true;
         chaos_event_link(&e);
-        late = e.ev.kind != PLIANT_EV_TICK && deadline_ms <= e.at_ms;
         t->now_ms = e.at_ms;
+        timers_first(t, &e.ev);
         if (pliant_step(t->sched, e.at_ms, &e.ev, &acts) != 0)
             return false;
         recording_write_step(w->out, t->chaos->job, t->sched, e.at_ms, &e.ev, &acts);
-        if (model_step(&t->model, e.at_ms, &e.ev, late, &acts, t->sched) ||
+        if (t->rule || !event_next(t, &e.ev, &acts) ||
             (t->options->rule && t->options->rule(t->options->ctx, t->sched)))
             return false;
     }

@@ -2,8 +2,9 @@
  *
  * Run k draws a world and its events from seed + k. After every step: the model's rules,
  * pliant_check(), deadlines that lie ahead; a scheduler that was restored from a snapshot does
- * the same. After the last step faults stop, and the job must get going; then the events are fed
- * once more, and every action must be the same.
+ * the same; timers that are due before an event do what they do in a step of their own. After the
+ * last step faults stop, and the job must get going; then the events are fed once more, and every
+ * action must be the same.
  *
  * A run that fails is shrunk: events are left out as long as the same rule breaks. What remains
  * is written as a recording that `pliant-sim replay` reads.

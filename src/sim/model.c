@@ -13,7 +13,8 @@
 #include "graph/job.h"
 #include "util/deadline.h"
 
-#define NOWHERE UINT32_MAX
+#define UNTOLD_END_MS 120000      /* of a drain or reclaim whose notice tells none [S-DRN-3] */
+#define CHECKPOINT_MARGIN_MS 1000 /* [S-DRN-5] */
 
 static void broken(struct model *m, const char *rule, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -185,7 +186,17 @@ static uint32_t offered(const struct model *m)
 
     for (size_t i = 0; i < m->nodes.n; i++)
         if (m->nodes.v[i].up && !m->nodes.v[i].draining)
-            n += m->nodes.v[i].slots - m->nodes.v[i].aside;
+            n += m->nodes.v[i].slots - m->nodes.v[i].aside - m->nodes.v[i].owed -
+                 m->nodes.v[i].returning;
+    return n;
+}
+
+static uint32_t used_slots(const struct model *m, const struct model_node *node)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < m->slots.n; i++)
+        n += m->slots.v[i].live > 0 && m->slots.v[i].life == node->life;
     return n;
 }
 
@@ -209,27 +220,68 @@ static void node_gains(struct model *m, const struct pliant_event *ev)
     node->aside -= again;
     node->slots += ev->granted.slots - again;
     for (size_t i = 0; again > 0 && i < m->slots.n; i++)
-        if (m->slots.v[i].node == (uint32_t)(node - m->nodes.v))
+        if (m->slots.v[i].life == node->life)
             m->slots.v[i].aside = false; /* which of them is the scheduler's choice */
+}
+
+/* Others shall have some of its slots: free ones first, and none twice. */
+static void node_yields(struct model *m, const struct pliant_event *ev, int64_t now_ms)
+{
+    struct model_node *node = node_meant(m, ev->reclaimed.name, ev->reclaimed.incarnation);
+    int64_t end_at_ms = ev->reclaimed.deadline_at_ms;
+    uint32_t held, n, n_free;
+
+    if (!node)
+        return;
+    held = node->slots - node->aside;
+    n = ev->reclaimed.slots < held - node->owed ? ev->reclaimed.slots : held - node->owed;
+    n_free = held - used_slots(m, node);
+    node->returning = n < n_free ? n : n_free;
+    n -= node->returning;
+    if (end_at_ms == PLIANT_NEVER)
+        end_at_ms = instant_after(now_ms, UNTOLD_END_MS);
+    if (n > 0 && (node->owed == 0 || end_at_ms < node->owed_at_ms))
+        node->owed_at_ms = end_at_ms;
+    node->owed += n;
 }
 
 static void task_ends(struct model *m, struct model_task *task, int64_t now_ms)
 {
+    struct model_slot *slot = &m->slots.v[task->slot];
+
     task->phase = MODEL_OVER;
-    m->slots.v[task->slot].live--;
+    if (--slot->live == 0) {
+        slot->emptied = m->steps;
+        slot->emptied_at_ms = now_ms;
+    }
     if (--m->n_live == 0)
         m->down_at_ms = now_ms;
+}
+
+static bool works_on(const struct model *m, const struct model_node *node)
+{
+    for (uint32_t v = 0; v < m->n_vertices; v++)
+        for (size_t i = 0; i < m->tasks[v].n; i++)
+            if (m->tasks[v].v[i].phase != MODEL_OVER && &m->nodes.v[m->tasks[v].v[i].node] == node)
+                return true;
+    return false;
+}
+
+static bool drains_used(const struct model *m, const struct model_node *node)
+{
+    return node->up && node->draining && works_on(m, node);
 }
 
 static void node_leaves(struct model *m, struct model_node *node, int64_t now_ms)
 {
     uint32_t index = (uint32_t)(node - m->nodes.v);
 
-    node->up = false;
+    m->drained_lost |= drains_used(m, node);
     for (uint32_t v = 0; v < m->n_vertices; v++)
         for (size_t i = 0; i < m->tasks[v].n; i++)
             if (m->tasks[v].v[i].phase != MODEL_OVER && m->tasks[v].v[i].node == index)
                 task_ends(m, &m->tasks[v].v[i], now_ms);
+    node->up = false;
 }
 
 static void node_joins(struct model *m, const struct pliant_event *ev, int64_t now_ms)
@@ -250,35 +302,46 @@ static void node_joins(struct model *m, const struct pliant_event *ev, int64_t n
     *node = (struct model_node){.name = ev->node_up.name,
                                 .up = true,
                                 .incarnation = ev->node_up.incarnation,
+                                .life = ++m->lives,
                                 .slots = ev->node_up.slots};
 }
 
-/* The slot's row; at its first mention in a life of its node, a new one. NULL: its node was lost
- * later in this step. */
+/* The node that an action names: in the life that is up, or was until this step. */
+static struct model_node *node_named(struct model *m, pliant_node_id id,
+                                     const struct pliant_sched *sched)
+{
+    const char *name = pliant_node_name(sched, id);
+    struct model_node *node = name ? model_node(m, name) : NULL;
+
+    if (node && node->incarnation == pliant_node_incarnation(sched, id))
+        return node;
+    broken(m, "actions name nodes that are up", "%s %" PRIu64, name ? name : "?",
+           pliant_node_incarnation(sched, id));
+    return NULL;
+}
+
+/* The slot's row; at its first mention in a life of its node, a new one. NULL: no memory, or its
+ * node is unknown. */
 static struct model_slot *slot_of(struct model *m, pliant_slot_id id,
                                   const struct pliant_sched *sched)
 {
-    const char *name = pliant_node_name(sched, pliant_slot_node(sched, id));
-    struct model_node *node = name ? model_node(m, name) : NULL;
-    uint32_t index = node ? (uint32_t)(node - m->nodes.v) : NOWHERE;
+    struct model_node *node = node_named(m, pliant_slot_node(sched, id), sched);
     struct model_slot *slot;
 
     if (!node)
         return NULL;
-    while (m->slots.n <= id.v) {
-        slot = vec_push(NULL, &m->slots);
-        if (!slot) {
+    while (m->slots.n <= id.v)
+        if (!vec_push(NULL, &m->slots)) {
             no_memory(m);
             return NULL;
         }
-        slot->node = NOWHERE;
-    }
     slot = &m->slots.v[id.v];
-    if (slot->node == index && slot->incarnation == node->incarnation)
+    if (slot->life == node->life)
         return slot;
     if (slot->live > 0)
         broken(m, "a slot keeps its node while tasks live in it", "slot %" PRIu32, id.v);
-    *slot = (struct model_slot){.node = index, .incarnation = node->incarnation};
+    *slot = (struct model_slot){
+        .node = (uint32_t)(node - m->nodes.v), .life = node->life, .emptied_at_ms = -1};
     return slot;
 }
 
@@ -286,7 +349,7 @@ static struct model_slot *slot_of(struct model *m, pliant_slot_id id,
 static void node_drains(struct model_node *node, int64_t end_at_ms, int64_t now_ms)
 {
     if (end_at_ms == PLIANT_NEVER)
-        end_at_ms = instant_after(now_ms, 120000);
+        end_at_ms = instant_after(now_ms, UNTOLD_END_MS);
     if (!node->draining || end_at_ms < node->end_at_ms)
         node->end_at_ms = end_at_ms;
     node->draining = true;
@@ -317,12 +380,11 @@ bool model_all_running(const struct model *m)
     return m->n_live > 0;
 }
 
-static bool works_on(const struct model *m, const struct model_node *node)
+static bool any_drains_used(const struct model *m)
 {
-    for (uint32_t v = 0; v < m->n_vertices; v++)
-        for (size_t i = 0; i < m->tasks[v].n; i++)
-            if (m->tasks[v].v[i].phase != MODEL_OVER && &m->nodes.v[m->tasks[v].v[i].node] == node)
-                return true;
+    for (size_t i = 0; i < m->nodes.n; i++)
+        if (drains_used(m, &m->nodes.v[i]))
+            return true;
     return false;
 }
 
@@ -336,13 +398,15 @@ static void task_moves(struct model *m, const struct pliant_task *id, enum model
 
 /* ---- the event ------------------------------------------------------------------------------- */
 
-static void take_checkpoint(struct model *m, const struct pliant_event *ev)
+static void take_checkpoint(struct model *m, const struct pliant_event *ev, int64_t now_ms)
 {
     bool completed =
         ev->kind == PLIANT_EV_CHECKPOINT_COMPLETED || ev->kind == PLIANT_EV_SAVEPOINT_COMPLETED;
     uint64_t *id;
 
     if (completed) {
+        if (now_ms - ev->checkpoint.triggered_at_ms > m->longest_ms)
+            m->longest_ms = now_ms - ev->checkpoint.triggered_at_ms;
         id = vec_push(NULL, &m->completed);
         if (!id)
             no_memory(m);
@@ -393,6 +457,9 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
     case PLIANT_EV_SLOTS_GRANTED:
         node_gains(m, ev);
         return;
+    case PLIANT_EV_SLOTS_RECLAIMED:
+        node_yields(m, ev, now_ms);
+        return;
     case PLIANT_EV_SLOTS_RESERVED:
     case PLIANT_EV_SLOTS_REFUSED:
     case PLIANT_EV_CREATION_FAILED:
@@ -418,7 +485,7 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
     case PLIANT_EV_CHECKPOINT_FAILED:
     case PLIANT_EV_SAVEPOINT_COMPLETED:
     case PLIANT_EV_SAVEPOINT_FAILED:
-        take_checkpoint(m, ev);
+        take_checkpoint(m, ev, now_ms);
         return;
     case PLIANT_EV_START:
         m->started = true;
@@ -432,7 +499,6 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
     case PLIANT_EV_STOP:
         m->wishes++; /* REFUSED takes it back */
         return;
-    case PLIANT_EV_SLOTS_RECLAIMED: /* no chaos draws it */
     case PLIANT_EV_TICK:
     case PLIANT_EV_TASK_END_OF_DATA:
     case PLIANT_EV_GLOBAL_FAILURE:
@@ -492,6 +558,31 @@ static void check_backoff(struct model *m, struct model_budget *b, int64_t now_m
         b->planned_at_ms = instant_after(now_ms, got_ms);
 }
 
+/* The job moves because nodes drain that it uses, or because others shall have slots that it
+ * uses; not before the rest suffices or the end is near [S-DRN-5]. */
+static void move_begins(struct model *m, bool drains, int64_t now_ms)
+{
+    int64_t lead_ms = m->longest_ms + CHECKPOINT_MARGIN_MS, end_at_ms = PLIANT_NEVER;
+    bool any_owed = false;
+
+    for (size_t i = 0; i < m->nodes.n; i++) {
+        const struct model_node *node = &m->nodes.v[i];
+
+        any_owed |= node->up && node->owed > 0;
+        if (drains_used(m, node) && node->end_at_ms < end_at_ms)
+            end_at_ms = node->end_at_ms;
+        if (node->up && node->owed > 0 && node->owed_at_ms < end_at_ms)
+            end_at_ms = node->owed_at_ms;
+    }
+    if (any_drains_used(m) != drains || (!drains && !any_owed))
+        broken(m, "the drain budget pays for drains", "%s", drains ? "none" : "one");
+    if (lead_ms < m->cfg->drain_lead_ms)
+        lead_ms = m->cfg->drain_lead_ms;
+    if (m->plan.slots.n > offered(m) && now_ms < end_at_ms - lead_ms)
+        broken(m, "a move waits for slots, or for the end", "%zu slots, not %" PRIu32,
+               m->plan.slots.n, offered(m));
+}
+
 static void restart_begins(struct model *m, const struct pliant_action *act, int64_t now_ms)
 {
     int64_t most = m->cfg->drain_max_restarts;
@@ -499,10 +590,16 @@ static void restart_begins(struct model *m, const struct pliant_action *act, int
     m->backoff_ms = 0;
     switch ((int)act->flag[2]) {
     case PLIANT_REASON_RESCALE:
+        return;
     case PLIANT_REASON_RECLAIM:
+        move_begins(m, false, now_ms);
         return;
     case PLIANT_REASON_DRAIN:
     case PLIANT_REASON_DRAINING_NODE_LOST:
+        if (act->flag[2] == PLIANT_REASON_DRAIN)
+            move_begins(m, true, now_ms);
+        else if (!m->drained_lost)
+            broken(m, "the drain budget pays for drains", "for a node that was not draining");
         m->drain_moves++;
         if (most >= 0 && m->drain_moves > (uint64_t)most)
             broken(m, "the drain budget bounds moves", "move %" PRIu64 " of %" PRId64,
@@ -525,6 +622,9 @@ static void job_fails(struct model *m, const struct pliant_action *act, int64_t 
         (most < 0 || m->drain_moves < (uint64_t)most))
         broken(m, "the drain budget bounds moves", "used up after %" PRIu64 " of %" PRId64,
                m->drain_moves, most);
+    if (act->flag[2] == PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED && !m->drained_lost &&
+        !any_drains_used(m))
+        broken(m, "the drain budget pays for drains", "it is asked, but none drains");
 }
 
 static void retry_begins(struct model *m, const struct pliant_action *act, int64_t now_ms)
@@ -584,7 +684,7 @@ static void change_state(struct model *m, const struct pliant_action *act, int64
     if (to != PLIANT_EXECUTING && to != PLIANT_STOP_WITH_SAVEPOINT)
         m->checkpoints.n = 0; /* those that are under way die with the run */
     if (from == PLIANT_CREATING_EXECUTION_GRAPH)
-        m->plan.pending = false;
+        m->plan.pending = m->drained_lost = false;
     if (to != PLIANT_STOP_WITH_SAVEPOINT)
         m->stopped = false;
     m->state = to;
@@ -612,7 +712,7 @@ static void reserve(struct model *m, const struct pliant_action *act,
     m->plan.serial = act->reserve.plan;
     m->plan.restore = act->reserve.restore;
     m->plan.slots.n = 0;
-    m->plan.older = m->late;
+    m->plan.step = m->steps;
     memcpy(m->min_planned, m->min, m->n_vertices * sizeof *m->min);
     memcpy(m->max_planned, m->max, m->n_vertices * sizeof *m->max);
     for (uint32_t i = 0; i < act->reserve.n; i++) {
@@ -627,7 +727,7 @@ static void reserve(struct model *m, const struct pliant_action *act,
         for (uint32_t k = 0; k < i; k++)
             if (m->plan.slots.v[k] == *id)
                 broken(m, "a plan names a slot once", "slot %" PRIu32, *id);
-        if (m->late || !slot)
+        if (!slot)
             continue;
         if (slot->live > 0 || slot->aside)
             broken(m, "a plan names free slots", "slot %" PRIu32 ": %" PRIu32 " live%s", *id,
@@ -717,14 +817,12 @@ static void cancel(struct model *m, const struct pliant_task *id, int64_t now_ms
     struct model_task *task = model_task(m, id->vertex.v - 1, id->subtask);
 
     if (!task || task->attempt != id->attempt || task->phase == MODEL_CANCELING ||
-        (task->phase == MODEL_OVER && !m->late)) {
+        task->phase == MODEL_OVER) {
         broken(m, "an attempt that lives is canceled once",
                "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32, id->vertex.v, id->subtask,
                id->attempt);
         return;
     }
-    if (task->phase == MODEL_OVER)
-        return;
     task->phase = MODEL_CANCELING;
     task->canceled_at_ms = now_ms;
 }
@@ -742,27 +840,50 @@ static void trigger(struct model *m, const struct pliant_action *act, int64_t no
                                    .savepoint = savepoint,
                                    .stop = act->flag[0] == PLIANT_CHECKPOINT_STOP,
                                    .triggered_at_ms = now_ms};
-    if (!savepoint && !m->late && !model_all_running(m))
+    if (!savepoint && !model_all_running(m))
         broken(m, "checkpoints are taken while all tasks run", "%" PRIu64, act->checkpoint.id);
     if (m->state != PLIANT_EXECUTING && m->state != PLIANT_STOP_WITH_SAVEPOINT)
         broken(m, "checkpoints are taken while all tasks run", "in %s",
                pliant_state_name(m->state));
-    if (!c->id || (completed(m, c->id) && !m->late))
+    if (!c->id || completed(m, c->id))
         broken(m, "a checkpoint has an id of its own", "%" PRIu64, c->id);
 }
 
-static void release(struct model *m, const struct pliant_action *act,
+/* Why may this free slot be given back? */
+static void check_release(struct model *m, struct model_node *node, const struct model_slot *slot,
+                          uint32_t id, int64_t now_ms)
+{
+    bool planned = m->plan.pending && in_plan(m, id);
+
+    if (m->state == PLIANT_FINISHED) {
+        node->owed = node->returning = 0; /* all are */
+        if (m->status == PLIANT_JOB_SUSPENDED)
+            broken(m, "a suspended job keeps its slots", "slot %" PRIu32, id); /* [S-FIN-2] */
+    } else if (slot->emptied == m->steps && node->owed > 0) {
+        node->owed--;
+    } else if (node->returning > 0) { /* a plan that names it does not hold any more */
+        node->returning--;
+        planned &= m->plan.step == m->steps;
+    } else if (now_ms < instant_after(slot->emptied_at_ms < 0 ? 0 : slot->emptied_at_ms,
+                                      m->cfg->slot_idle_timeout_ms)) {
+        broken(m, "slots that are idle or others shall have are given back", "slot %" PRIu32, id);
+    }
+    if (planned)
+        broken(m, "slots of a plan are kept", "slot %" PRIu32, id);
+}
+
+static void release(struct model *m, const struct pliant_action *act, int64_t now_ms,
                     const struct pliant_sched *sched)
 {
     for (uint32_t i = 0; i < act->release.n; i++) {
         struct model_slot *slot = slot_of(m, act->release.slots[i], sched);
 
         if (!slot)
-            continue;
-        if (slot->live > 0 || slot->aside ||
-            (m->plan.pending && in_plan(m, act->release.slots[i].v)))
+            return;
+        if (slot->live > 0 || slot->aside)
             broken(m, "slots that are free are given back once", "slot %" PRIu32,
                    act->release.slots[i].v);
+        check_release(m, &m->nodes.v[slot->node], slot, act->release.slots[i].v, now_ms);
         slot->aside = true;
         m->nodes.v[slot->node].aside++;
     }
@@ -771,8 +892,7 @@ static void release(struct model *m, const struct pliant_action *act,
 static void give_up(struct model *m, const struct pliant_action *act, int64_t now_ms,
                     const struct pliant_sched *sched)
 {
-    const char *name = pliant_node_name(sched, act->node.node);
-    struct model_node *node = name ? model_node(m, name) : NULL;
+    struct model_node *node = node_named(m, act->node.node, sched);
     bool overdue = false;
 
     for (uint32_t v = 0; node && v < m->n_vertices; v++)
@@ -782,9 +902,11 @@ static void give_up(struct model *m, const struct pliant_action *act, int64_t no
             overdue |= task->phase == MODEL_CANCELING && &m->nodes.v[task->node] == node &&
                        now_ms - task->canceled_at_ms >= m->cfg->cancellation_timeout_ms;
         }
-    if (!node || (!m->late && !(node->up && overdue && m->cfg->cancellation_timeout_ms > 0)))
-        broken(m, "only nodes that do not confirm are given up", "%s", name ? name : "?");
-    else if (node->up)
+    if (!node)
+        return;
+    if (!node->up || !overdue || m->cfg->cancellation_timeout_ms == 0)
+        broken(m, "only nodes that do not confirm are given up", "%s", node->name);
+    else
         node_leaves(m, node, now_ms);
 }
 
@@ -792,11 +914,10 @@ static void give_up(struct model *m, const struct pliant_action *act, int64_t no
 static void notify(struct model *m, const struct pliant_action *act,
                    const struct pliant_sched *sched)
 {
-    const char *name = pliant_node_name(sched, act->notify.node);
-    const struct model_node *node = name ? model_node(m, name) : NULL;
+    const struct model_node *node = node_named(m, act->notify.node, sched);
 
-    if (!m->late && (!node || !node->draining || !works_on(m, node)))
-        broken(m, "tasks on nodes that drain are notified", "of %s", name ? name : "?");
+    if (node && (!node->draining || !works_on(m, node)))
+        broken(m, "tasks on nodes that drain are notified", "of %s", node->name);
 }
 
 static void refuse(struct model *m, const struct pliant_event *ev)
@@ -837,7 +958,7 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
         reserve(m, act, sched);
         return;
     case PLIANT_ACT_RELEASE:
-        release(m, act, sched);
+        release(m, act, now_ms, sched);
         return;
     case PLIANT_ACT_DEPLOY:
         deploy(m, act, sched);
@@ -895,7 +1016,7 @@ static void check_deployed(struct model *m)
 
     for (uint32_t v = 0; v < m->n_vertices; v++)
         any |= m->deployed[v] > 0;
-    for (uint32_t v = 0; any && !m->plan.older && v < m->n_vertices; v++)
+    for (uint32_t v = 0; any && v < m->n_vertices; v++)
         if (m->deployed[v] < m->min_planned[v] || m->deployed[v] > m->max_planned[v])
             broken(m, "parallelism is within its bounds",
                    "vertex %" PRIu32 ": %" PRIu32 ", not %" PRIu32 "..%" PRIu32, v + 1,
@@ -924,9 +1045,25 @@ static void check_drains(struct model *m, int64_t now_ms)
     for (size_t i = 0; m->state == PLIANT_EXECUTING && i < m->nodes.n; i++) {
         const struct model_node *node = &m->nodes.v[i];
 
-        if (node->up && node->draining && node->end_at_ms <= now_ms && works_on(m, node))
+        if (drains_used(m, node) && node->end_at_ms <= now_ms)
             broken(m, "the job is moved before a drain ends", "%s: %" PRId64, node->name,
                    node->end_at_ms);
+        if (node->up && node->owed > 0 && node->owed_at_ms <= now_ms)
+            broken(m, "the job is moved before others need its slots", "%s: %" PRId64, node->name,
+                   node->owed_at_ms);
+    }
+}
+
+/* Free slots went at once, used ones when they were empty. */
+static void check_reclaims(struct model *m)
+{
+    for (size_t i = 0; i < m->nodes.n; i++) {
+        const struct model_node *node = &m->nodes.v[i];
+
+        if (node->up && (node->returning > 0 || node->owed > used_slots(m, node)))
+            broken(m, "free slots that others shall have are given back",
+                   "%s: %" PRIu32 " free, %" PRIu32 " used of %" PRIu32, node->name,
+                   node->returning, used_slots(m, node), node->owed);
     }
 }
 
@@ -989,10 +1126,10 @@ static void check_figures(struct model *m, const struct pliant_sched *sched)
         broken(m, "the figures agree", "state %s", pliant_state_name(pliant_state(sched)));
 }
 
-const char *model_step(struct model *m, int64_t now_ms, const struct pliant_event *ev, bool late,
+const char *model_step(struct model *m, int64_t now_ms, const struct pliant_event *ev,
                        const struct pliant_actions *acts, const struct pliant_sched *sched)
 {
-    m->late = late;
+    m->steps++;
     if (!m->archived)
         take_event(m, ev, now_ms);
     else if (ev->kind == PLIANT_EV_STOP || ev->kind == PLIANT_EV_SAVEPOINT_REQUESTED)
@@ -1005,6 +1142,7 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
     check_status(m);
     if (!m->archived) {
         check_drains(m, now_ms);
+        check_reclaims(m);
         check_progress(m, sched);
         check_figures(m, sched);
     }

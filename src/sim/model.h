@@ -7,6 +7,8 @@
  *   slots     no slot serves two units (group, subtask) at once, nor after it was given back
  *   nodes     nothing is started on a node that drains or is gone, and only on slots reserved
  *   drains    the job is moved before their end
+ *   reclaims  free slots go back at once, used ones when no task lives in them any more, each
+ *             once; the job is moved before the end, and no budget pays
  *   attempts  each is started once, with a higher number than those before; it is canceled once
  *   states    every change is a legal edge, the status is the state's, and after ARCHIVED there
  *             is silence
@@ -43,21 +45,26 @@ struct model_node {
     bool up, draining;
     int64_t end_at_ms; /* while it drains */
     uint64_t incarnation;
-    uint32_t slots; /* with those that were given back */
-    uint32_t aside; /* given back */
+    uint32_t life;      /* serial, of all nodes */
+    uint32_t slots;     /* with those that were given back */
+    uint32_t aside;     /* given back */
+    uint32_t owed;      /* used slots that others shall have, by ... */
+    int64_t owed_at_ms; /* ... then */
+    uint32_t returning; /* free slots that others shall have, in this step */
 };
 
 struct model_slot {
-    uint32_t node;
-    uint64_t incarnation;
+    uint32_t node, life;
     bool aside;
     uint32_t live, group, subtask; /* the unit it serves, while live > 0 */
+    uint64_t emptied;              /* the step in which its last task ended */
+    int64_t emptied_at_ms;
 };
 
 struct model_plan {
     bool pending;
     bool recoverable; /* it failed, and may be tried again */
-    bool older;       /* made before the event of its step: perhaps for other bounds */
+    uint64_t step;    /* in which it was made */
     uint32_t serial;
     struct VEC(uint32_t) slots;
     uint64_t restore;
@@ -86,7 +93,8 @@ struct model {
     enum pliant_state state;
     enum pliant_job_status status;
     bool started, archived;
-    bool late;                                       /* of the present step, see model_step() */
+    uint64_t steps;
+    uint32_t lives;                                  /* of nodes */
     uint32_t *min, *max, *min_planned, *max_planned; /* [vertices]: bounds; when it was planned */
     uint32_t *group_of, *deployed;                   /* [vertices] */
     uint32_t n_vertices, n_groups;
@@ -106,16 +114,18 @@ struct model {
     int64_t backoff_ms; /* of the restart or retry that goes on */
     int64_t entered_at_ms;
     uint64_t drain_moves;
-    uint32_t wishes; /* savepoints that are asked for and not answered */
+    bool drained_lost;  /* in this run: a node that drained and was used */
+    int64_t longest_ms; /* checkpoint */
+    uint32_t wishes;    /* savepoints that are asked for and not answered */
     bool record_open;
 };
 
 int model_init(struct model *m, const struct pliant_job *job, const struct pliant_config *cfg);
 void model_free(struct model *m);
 
-/* A step took *ev and gave *acts. `late`: timers were due before the event, so what the actions
- * rest on may be older than the event. NULL, or the rule that is broken. */
-const char *model_step(struct model *m, int64_t now_ms, const struct pliant_event *ev, bool late,
+/* A step took *ev and gave *acts; timers that were due before the event have had a step of their
+ * own. NULL, or the rule that is broken. */
+const char *model_step(struct model *m, int64_t now_ms, const struct pliant_event *ev,
                        const struct pliant_actions *acts, const struct pliant_sched *sched);
 
 struct model_node *model_node(const struct model *m, const char *name); /* NULL: never seen */
