@@ -22,11 +22,17 @@ static int64_t after_pause(const struct pliant_sched *s, const struct checkpoint
     return instant_after(c->ended_at_ms, s->cfg.checkpoint_min_pause_ms);
 }
 
+static int64_t interval_ms(const struct pliant_sched *s)
+{
+    if (s->cfg.checkpoint_pace == PLIANT_CHECKPOINT_PACE_AUTO)
+        return worth_checkpoint_interval(&s->policy.worth, &s->policy.limits);
+    return s->cfg.checkpoint_interval_ms;
+}
+
 static void arm_trigger(struct pliant_sched *s, struct checkpointing *c)
 {
     if (periodic(s, c))
-        deadline_arm(&c->trigger, &s->clock,
-                     instant_after(s->clock.now_ms, s->cfg.checkpoint_interval_ms));
+        deadline_arm(&c->trigger, &s->clock, instant_after(s->clock.now_ms, interval_ms(s)));
 }
 
 struct checkpointing checkpointing_start(struct pliant_sched *s)
@@ -54,6 +60,14 @@ void checkpointing_resume(struct pliant_sched *s, struct checkpointing *c)
     c->stopped = false;
     arm_trigger(s, c);
     checkpointing_look(s, c);
+}
+
+void checkpointing_running(struct pliant_sched *s, struct checkpointing *c)
+{
+    if (s->cfg.checkpoint_pace != PLIANT_CHECKPOINT_PACE_AUTO)
+        return;
+    c->overdue = false;
+    arm_trigger(s, c);
 }
 
 /* ---- taking one ------------------------------------------------------------------------- */
@@ -164,6 +178,7 @@ static void note_completed(struct pliant_sched *s, uint64_t id, int64_t triggere
     facts->completed_at_ms = s->clock.now_ms;
     facts->triggered_at_ms = triggered_at_ms;
     facts->duration_ms = s->clock.now_ms - triggered_at_ms;
+    worth_checkpointed(&s->policy.worth, facts->duration_ms);
     previous_sizes(s, ev->checkpoint.sizes, ev->checkpoint.n_sizes);
 }
 

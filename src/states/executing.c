@@ -53,6 +53,52 @@ static void checkpoint_for_policy(struct pliant_sched *s)
         e->wants_checkpoint = false;
 }
 
+/* Slots that this parallelism takes. */
+static uint64_t units(const struct pliant_sched *s, const uint32_t *parallelism)
+{
+    const struct pliant_job *job = s->job;
+    uint64_t all = 0;
+
+    for (uint32_t g = 0; g < job->n_groups; g++) {
+        uint32_t most = 0;
+
+        for (uint32_t m = job->group_first[g]; m < job->group_first[g + 1]; m++)
+            if (parallelism[job->group_members[m]] > most)
+                most = parallelism[job->group_members[m]];
+        all += most;
+    }
+    return all;
+}
+
+/* Work that a restart would throw away. Who has no checkpoints does without it anyhow. */
+static int64_t unsafe_ms(const struct pliant_sched *s)
+{
+    int64_t from = s->state.executing.running_since_ms;
+
+    if (from == PLIANT_UNSET || !checkpointing_on(s))
+        return 0;
+    if (s->checkpoints.completed_id && s->checkpoints.completed_at_ms > from)
+        from = s->checkpoints.completed_at_ms;
+    return s->clock.now_ms - from;
+}
+
+static struct worth_view view(struct pliant_sched *s)
+{
+    const struct executing *e = &s->state.executing;
+    int64_t started_ms = s->clock.now_ms - s->entered_at_ms;
+    bool running = e->running_since_ms != PLIANT_UNSET;
+
+    achievable(s, s->pool.n_offered);
+    return (struct worth_view){
+        .p = s->graph.n_units,
+        .q = units(s, s->scratch),
+        .running = running,
+        .left_ms = running ? 0 : worth_left_ms(&s->policy.worth, &s->policy.limits, started_ms),
+        .unsafe_ms = unsafe_ms(s),
+        .since_arrival_ms = s->clock.now_ms - e->changed_at_ms,
+        .can_checkpoint = checkpointing_on(s)};
+}
+
 static struct rescale_answer ask_policy(struct pliant_sched *s)
 {
     return rescale_policy_ask(
@@ -62,7 +108,8 @@ static struct rescale_answer ask_policy(struct pliant_sched *s)
                                 .first_change_at_ms = s->state.executing.manager.first_change_at_ms,
                                 .can_checkpoint = checkpointing_on(s),
                                 .has_checkpoint = s->checkpoints.completed_id != 0,
-                                .checkpoint_at_ms = s->checkpoints.triggered_at_ms});
+                                .checkpoint_at_ms = s->checkpoints.triggered_at_ms,
+                                .view = view(s)});
 }
 
 /* The manager would go: ask the policy. While a drain is pending the move judges [S-DRN-7]. */
@@ -120,6 +167,7 @@ static struct state on_change(struct pliant_sched *s)
     struct executing *e = &s->state.executing;
     struct state next;
 
+    e->changed_at_ms = s->clock.now_ms;
     change(s);
     if (e->countdown < 0)
         e->countdown = s->cfg.max_checkpoint_failures;
@@ -290,12 +338,28 @@ static struct state on_request(struct pliant_sched *s, const struct pliant_event
 
 /* ---- tasks ------------------------------------------------------------------------------ */
 
+/* All tasks run for the first time: the restart is over, and the question may have another answer.
+ */
+static void note_running(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+
+    if (e->running_since_ms != PLIANT_UNSET || !execution_all_running(&s->graph))
+        return;
+    e->running_since_ms = s->clock.now_ms;
+    worth_restarted(&s->policy.worth, s->clock.now_ms - s->entered_at_ms);
+    checkpointing_running(s, &e->checkpointing);
+    if (s->policy.kind == PLIANT_POLICY_WORTH && deadline_armed(&e->again))
+        deadline_arm(&e->again, &s->clock, s->clock.now_ms);
+}
+
 static struct state on_tasks(struct pliant_sched *s)
 {
     if (s->graph.n_live == 0)
         return s->graph.n_finished == s->graph.n_tasks
                    ? finished(s, PLIANT_JOB_FINISHED, WHY(PLIANT_REASON_ALL_FINISHED))
                    : finished(s, PLIANT_JOB_CANCELED, WHY(PLIANT_REASON_ALL_CANCELED));
+    note_running(s);
     checkpointing_look(s, &s->state.executing.checkpointing);
     checkpoint_for_policy(s);
     return drain_consider(s);
@@ -368,9 +432,14 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     e->countdown = -1;
     e->trigger_checkpoint = 0;
     e->wants_checkpoint = false;
+    e->running_since_ms = PLIANT_UNSET;
+    e->changed_at_ms = s->clock.now_ms;
+    worth_enter(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
     e->manager = manager_start(timing, &s->clock);
     if (from == PLIANT_STOP_WITH_SAVEPOINT) {
         checkpointing_resume(s, &e->checkpointing); /* [S-SWS-7] */
+        if (execution_all_running(&s->graph))
+            e->running_since_ms = s->clock.now_ms;
     } else {
         record_span(s);
         record_close(s, PLIANT_RESCALE_SUCCEEDED); /* [S-TML-8] */
@@ -381,9 +450,27 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     drain_enter(s);
 }
 
+static enum worth_end end_of_run(enum pliant_reason why)
+{
+    if (why == PLIANT_REASON_RESCALE)
+        return WORTH_RESCALED;
+    return why == PLIANT_REASON_DRAIN || why == PLIANT_REASON_RECLAIM ? WORTH_MOVED : WORTH_LOST;
+}
+
+static void note_end(struct pliant_sched *s, const struct state *next)
+{
+    int64_t since = s->state.executing.running_since_ms;
+
+    if (next->id == PLIANT_RESTARTING)
+        worth_ended(&s->policy.worth, &s->policy.limits, s->clock.now_ms,
+                    since == PLIANT_UNSET ? 0 : s->clock.now_ms - since, end_of_run(next->why.reason));
+    worth_leave(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
+}
+
 /* Whoever asked for a savepoint gets an answer, however the run ends [S-GEN-18]. */
 static void leave(struct pliant_sched *s, const struct state *next)
 {
+    note_end(s, next);
     if (s->state.executing.checkpointing.savepoint.exists)
         emit_savepoint_ended(s, NULL, pliant_reason_name(next->why.reason));
 }

@@ -71,6 +71,8 @@ struct executing {
     int64_t countdown;     /* failed checkpoints left until one acts as a trigger; -1: not armed */
     uint64_t trigger_checkpoint; /* the one that is acting as a trigger now, or 0 */
     bool wants_checkpoint;       /* the policy does, but one was pending or not all tasks ran */
+    int64_t running_since_ms;    /* all tasks; PLIANT_UNSET: not yet */
+    int64_t changed_at_ms;       /* slots or requirements; the entry before there was one */
     struct checkpointing checkpointing;
     struct drain drain;
 };
