@@ -623,6 +623,8 @@ static void worth_codec(struct codec *c, struct worth *w)
     sum_codec(c, &w->losses);
     sum_codec(c, &w->stops);
     sum_codec(c, &w->exposed_ms);
+    sum_codec(c, &w->early);
+    codec_expect(c, w->early <= 1);
     for (uint32_t i = 0; i < WORTH_CANDIDATES; i++)
         sum_codec(c, &w->wasted_ms[i]);
     CODEC(c, w->counted_to_ms);

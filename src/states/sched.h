@@ -283,6 +283,11 @@ void release_all(struct pliant_sched *s);
 /* Give back what was reclaimed and is free by now. */
 void return_reclaimed(struct pliant_sched *s);
 
+/* ---- worth_view.c ----------------------------------------------------------------------- */
+
+/* In Executing: from the present parallelism to what is achievable (in s->scratch then). */
+struct worth_view worth_view(struct pliant_sched *s);
+
 /* ---- failures.c: the one failure path --------------------------------------------------- */
 
 /* A failure without a cause gets one [S-FAIL-8]. */

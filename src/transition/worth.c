@@ -20,6 +20,8 @@ static double tune(const char *n, double d) { const char *t = getenv(n); return 
 #define PRIOR_SHADOW T(WS, 4.0) /* ... and losses at random, against the shadows */
 #define SETTLE_SHARE T(SETTLE, 0.1) /* of a restart */
 #define AVERAGE_SHARE 0.5     /* of the newest measure in an average */
+#define EARLY_FIRST 0.5       /* taken to go early, until nodes under notice went */
+#define EARLY_SHARE 0.2       /* of the newest in that average */
 #define EPISODE_MS 1000       /* losses within it are one */
 #define AGAIN_MS 60000        /* a cost that exceeds the gain is looked at again */
 #define CANDIDATE_FIRST_MS 1000.0
@@ -54,13 +56,14 @@ void worth_start(struct worth *w)
     memset(w, 0, sizeof *w);
     w->counted_to_ms = w->forgot_to_ms = w->lost_at_ms = PLIANT_UNSET;
     w->restart_ms = w->checkpoint_ms = PLIANT_UNSET;
+    w->early = EARLY_FIRST;
 }
 
 static void forget(struct worth *w, const struct worth_limits *l, int64_t now_ms)
 {
     double keep = w->forgot_to_ms == PLIANT_UNSET
                       ? 1
-                      : halved((double)(now_ms - w->forgot_to_ms) / (double)l->memory_ms);
+                      : halved((double)(now_ms - w->forgot_to_ms) / (1000 * T(MEM, (double)l->memory_ms / 1000)));
 
     w->forgot_to_ms = now_ms;
     w->losses *= keep;
@@ -105,6 +108,11 @@ void worth_restarted(struct worth *w, int64_t took_ms)
 void worth_checkpointed(struct worth *w, int64_t took_ms)
 {
     w->checkpoint_ms = average(w->checkpoint_ms, took_ms);
+}
+
+void worth_drained(struct worth *w, bool early)
+{
+    w->early += EARLY_SHARE * (early - w->early);
 }
 
 /* ---- the shadows ------------------------------------------------------------------------ */
@@ -168,7 +176,7 @@ int64_t worth_left_ms(const struct worth *w, const struct worth_limits *l, int64
 /* Mean time between episodes, with what the prior weighs. */
 static double between(const struct worth *w, const struct worth_limits *l, double seen, double prior)
 {
-    return (w->exposed_ms + prior * (double)l->between_losses_ms) / (seen + prior);
+    return (w->exposed_ms + prior * T(MTBF, (double)l->between_losses_ms / 1000) * 1000) / (seen + prior);
 }
 
 int64_t worth_checkpoint_interval(const struct worth *w, const struct worth_limits *l)
@@ -234,4 +242,18 @@ struct worth_judgement worth_judge(const struct worth *w, const struct worth_lim
         j.reason = WORTH_GAIN;
     }
     return j;
+}
+
+bool worth_checkpoint_at_notice(const struct worth *w, const struct worth_limits *l,
+                                int64_t unsafe_ms, int64_t until_move_ms)
+{
+    return w->early * ((double)unsafe_ms + (double)until_move_ms / 2) >
+           (double)worth_checkpoint_ms(w, l);
+}
+
+bool worth_moving_early(uint64_t p, uint64_t q, int64_t left_ms, int64_t until_move_ms)
+{
+    int64_t worked_ms = until_move_ms > left_ms ? until_move_ms - left_ms : 0;
+
+    return (double)q * (double)until_move_ms > (double)p * (double)worked_ms;
 }

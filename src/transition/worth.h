@@ -31,6 +31,7 @@ struct worth_limits {
 struct worth {
     double losses, stops; /* episodes; stops: losses and planned moves */
     double exposed_ms;    /* in which they came */
+    double early;         /* share of the nodes under notice that went before their end */
     double wasted_ms[WORTH_CANDIDATES];
     int64_t counted_to_ms; /* up to here, in Executing; PLIANT_UNSET: not in Executing */
     int64_t forgot_to_ms;  /* up to here everything has decayed; PLIANT_UNSET: nothing yet */
@@ -76,6 +77,15 @@ void worth_checkpointed(struct worth *w, int64_t took_ms); /* one has completed 
 enum worth_end { WORTH_LOST, WORTH_MOVED, WORTH_RESCALED };
 void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
                  enum worth_end how);
+
+/* A node under notice is gone, and the job had not had to leave it yet (early), or had. */
+void worth_drained(struct worth *w, bool early);
+
+/* At a notice: is a checkpoint now worth what it costs, when another one comes before the move? */
+bool worth_checkpoint_at_notice(const struct worth *w, const struct worth_limits *l,
+                                int64_t unsafe_ms, int64_t until_move_ms);
+/* The tasks still start, on nodes that will go: is a start on the q others worth more now? */
+bool worth_moving_early(uint64_t p, uint64_t q, int64_t left_ms, int64_t until_move_ms);
 
 struct worth_judgement worth_judge(const struct worth *w, const struct worth_limits *l,
                                    const struct worth_view *view);
