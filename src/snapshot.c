@@ -623,10 +623,14 @@ static void worth_codec(struct codec *c, struct worth *w)
     sum_codec(c, &w->losses);
     sum_codec(c, &w->stops);
     sum_codec(c, &w->exposed_ms);
+    sum_codec(c, &w->worked_ms);
+    codec_bool(c, &w->working);
+    sum_codec(c, &w->on_grid);
     sum_codec(c, &w->early);
     codec_expect(c, w->early <= 1);
-    for (uint32_t i = 0; i < WORTH_CANDIDATES; i++)
-        sum_codec(c, &w->wasted_ms[i]);
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++)
+        for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
+            sum_codec(c, &w->wasted_ms[i][k]);
     CODEC(c, w->counted_to_ms);
     CODEC(c, w->forgot_to_ms);
     CODEC(c, w->lost_at_ms);

@@ -22,17 +22,25 @@ static int64_t after_pause(const struct pliant_sched *s, const struct checkpoint
     return instant_after(c->ended_at_ms, s->cfg.checkpoint_min_pause_ms);
 }
 
-static int64_t interval_ms(const struct pliant_sched *s)
+static bool finds_pace(const struct pliant_sched *s)
 {
-    if (s->cfg.checkpoint_pace == PLIANT_CHECKPOINT_PACE_AUTO)
-        return worth_checkpoint_interval(&s->policy.worth, &s->policy.limits);
-    return s->cfg.checkpoint_interval_ms;
+    return s->cfg.checkpoint_pace == PLIANT_CHECKPOINT_PACE_AUTO;
+}
+
+static void arm(struct pliant_sched *s, struct checkpointing *c, bool first)
+{
+    int64_t now_ms = s->clock.now_ms;
+
+    if (periodic(s, c))
+        deadline_arm(&c->trigger, &s->clock,
+                     finds_pace(s)
+                         ? worth_next_checkpoint(&s->policy.worth, &s->policy.limits, now_ms, first)
+                         : instant_after(now_ms, s->cfg.checkpoint_interval_ms));
 }
 
 static void arm_trigger(struct pliant_sched *s, struct checkpointing *c)
 {
-    if (periodic(s, c))
-        deadline_arm(&c->trigger, &s->clock, instant_after(s->clock.now_ms, interval_ms(s)));
+    arm(s, c, false);
 }
 
 struct checkpointing checkpointing_start(struct pliant_sched *s)
@@ -64,10 +72,10 @@ void checkpointing_resume(struct pliant_sched *s, struct checkpointing *c)
 
 void checkpointing_running(struct pliant_sched *s, struct checkpointing *c)
 {
-    if (s->cfg.checkpoint_pace != PLIANT_CHECKPOINT_PACE_AUTO)
+    if (!finds_pace(s))
         return;
     c->overdue = false;
-    arm_trigger(s, c);
+    arm(s, c, true);
 }
 
 /* ---- taking one ------------------------------------------------------------------------- */

@@ -301,7 +301,8 @@ static void note_running(struct pliant_sched *s)
     if (e->running_since_ms != PLIANT_UNSET || !execution_all_running(&s->graph))
         return;
     e->running_since_ms = s->clock.now_ms;
-    worth_restarted(&s->policy.worth, s->clock.now_ms - s->entered_at_ms);
+    worth_restarted(&s->policy.worth, &s->policy.limits, s->clock.now_ms,
+                    s->clock.now_ms - s->entered_at_ms);
     checkpointing_running(s, &e->checkpointing);
     if (s->policy.kind == PLIANT_POLICY_WORTH && deadline_armed(&e->again))
         deadline_arm(&e->again, &s->clock, s->clock.now_ms);

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <string.h>
+
+#include "util/deadline.h"
 #ifdef TUNE
 #include <stdlib.h>
 static double tune(const char *n, double d) { const char *t = getenv(n); return t ? atof(t) : d; }
@@ -21,11 +23,14 @@ static double tune(const char *n, double d) { const char *t = getenv(n); return 
 #define SETTLE_SHARE T(SETTLE, 0.1) /* of a restart */
 #define AVERAGE_SHARE 0.5     /* of the newest measure in an average */
 #define EARLY_FIRST 0.5       /* taken to go early, until nodes under notice went */
-#define EARLY_SHARE 0.2       /* of the newest in that average */
+#define NEWEST_SHARE 0.2      /* of the newest in averages of shares */
+#define GRID_MS 60000
+#define GRID_NEAR_MS 500
+#define GRID_KNOWN T(GK, 0.6)        /* so many losses on the grid make it one */
 #define EPISODE_MS 1000       /* losses within it are one */
 #define AGAIN_MS 60000        /* a cost that exceeds the gain is looked at again */
 #define CANDIDATE_FIRST_MS 1000.0
-#define CANDIDATE_STEP T(STEP, 1.14) /* the last of them is about an hour */
+#define CANDIDATE_STEP T(STEP, 1.09) /* the last of them is about an hour */
 
 /* ---- numbers ---------------------------------------------------------------------------- */
 
@@ -69,8 +74,10 @@ static void forget(struct worth *w, const struct worth_limits *l, int64_t now_ms
     w->losses *= keep;
     w->stops *= keep;
     w->exposed_ms *= keep;
-    for (uint32_t i = 0; i < WORTH_CANDIDATES; i++)
-        w->wasted_ms[i] *= keep;
+    w->worked_ms *= keep;
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++)
+        for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
+            w->wasted_ms[i][k] *= keep;
 }
 
 static void count(struct worth *w, const struct worth_limits *l, int64_t now_ms)
@@ -79,6 +86,7 @@ static void count(struct worth *w, const struct worth_limits *l, int64_t now_ms)
     if (w->counted_to_ms == PLIANT_UNSET)
         return;
     w->exposed_ms += (double)(now_ms - w->counted_to_ms);
+    w->worked_ms += w->working ? (double)(now_ms - w->counted_to_ms) : 0;
     w->counted_to_ms = now_ms;
 }
 
@@ -92,6 +100,7 @@ void worth_leave(struct worth *w, const struct worth_limits *l, int64_t now_ms)
 {
     count(w, l, now_ms);
     w->counted_to_ms = PLIANT_UNSET;
+    w->working = false;
 }
 
 void worth_stopped(struct worth *w, int64_t took_ms)
@@ -99,8 +108,10 @@ void worth_stopped(struct worth *w, int64_t took_ms)
     w->stopping_ms = took_ms;
 }
 
-void worth_restarted(struct worth *w, int64_t took_ms)
+void worth_restarted(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t took_ms)
 {
+    count(w, l, now_ms);
+    w->working = true;
     w->restart_ms = average(w->restart_ms, w->stopping_ms + took_ms);
     w->stopping_ms = 0;
 }
@@ -112,30 +123,53 @@ void worth_checkpointed(struct worth *w, int64_t took_ms)
 
 void worth_drained(struct worth *w, bool early)
 {
-    w->early += EARLY_SHARE * (early - w->early);
+    w->early += NEWEST_SHARE * (early - w->early);
 }
 
 /* ---- the shadows ------------------------------------------------------------------------ */
 
-/* What a run of `worked_ms` that takes a checkpoint each `interval` spends on them, and loses. */
-static double wasted(double interval_ms, double cost_ms, double worked_ms, bool lost)
+/* The first checkpoint of a run, as a share of the interval. */
+static const double firsts[WORTH_FIRSTS] = {1, 0.8, 0.6, 0.4};
+
+/* How many were triggered until then. */
+static double triggered(double first_ms, double interval_ms, double at_ms)
 {
-    int64_t begun = whole(worked_ms / interval_ms);
-    int64_t done = worked_ms < interval_ms + cost_ms ? 0 : whole((worked_ms - cost_ms) / interval_ms);
+    return at_ms < first_ms ? 0 : 1 + (double)whole((at_ms - first_ms) / interval_ms);
+}
+
+/* What a run of `worked_ms` would have spent on checkpoints, and lost. */
+static double wasted(double first_ms, double interval_ms, double cost_ms, double worked_ms,
+                     bool lost)
+{
+    double done = triggered(first_ms, interval_ms, worked_ms - cost_ms - 1);
 
     if (!lost)
-        return (double)begun * cost_ms;
-    if (done == 0)
+        return triggered(first_ms, interval_ms, worked_ms) * cost_ms;
+    if (done < 1)
         return worked_ms;
-    return worked_ms - (double)done * interval_ms + (double)(done - 1) * cost_ms;
+    return worked_ms - first_ms - (done - 1) * (interval_ms - cost_ms);
 }
 
 static void run_shadows(struct worth *w, const struct worth_limits *l, int64_t worked_ms, bool lost)
 {
     double interval = CANDIDATE_FIRST_MS, cost = (double)worth_checkpoint_ms(w, l);
 
-    for (uint32_t i = 0; i < WORTH_CANDIDATES; i++, interval *= CANDIDATE_STEP)
-        w->wasted_ms[i] += wasted(interval, cost, (double)worked_ms, lost);
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= CANDIDATE_STEP)
+        for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
+            w->wasted_ms[i][k] +=
+                wasted(firsts[k] * interval, interval, cost, (double)worked_ms, lost);
+}
+
+/* Who watches once a minute sees losses on the minute: the next one is likely there as well. */
+static void note_grid(struct worth *w, int64_t now_ms)
+{
+    int64_t off;
+
+    if (w->lost_at_ms != PLIANT_UNSET) {
+        off = (now_ms - w->lost_at_ms) % GRID_MS;
+        w->on_grid += NEWEST_SHARE * ((off <= GRID_NEAR_MS || off >= GRID_MS - GRID_NEAR_MS) - w->on_grid);
+    }
+    w->lost_at_ms = now_ms;
 }
 
 void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
@@ -146,11 +180,11 @@ void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, 
 
     count(w, l, now_ms);
     run_shadows(w, l, worked_ms, how == WORTH_LOST);
-    if (how == WORTH_LOST)
-        w->lost_at_ms = now_ms;
     if (same_episode)
         return;
-    w->losses += how == WORTH_LOST;
+    if (how == WORTH_LOST)
+        note_grid(w, now_ms);
+    w->losses += how == WORTH_LOST && worked_ms > 0;
     w->stops += how != WORTH_RESCALED;
 }
 
@@ -174,32 +208,76 @@ int64_t worth_left_ms(const struct worth *w, const struct worth_limits *l, int64
 }
 
 /* Mean time between episodes, with what the prior weighs. */
-static double between(const struct worth *w, const struct worth_limits *l, double seen, double prior)
+static double between(const struct worth_limits *l, double time_ms, double seen, double prior)
 {
-    return (w->exposed_ms + prior * T(MTBF, (double)l->between_losses_ms / 1000) * 1000) / (seen + prior);
+    return (time_ms + prior * T(MTBF, (double)l->between_losses_ms / 1000) * 1000) / (seen + prior);
 }
 
-int64_t worth_checkpoint_interval(const struct worth *w, const struct worth_limits *l)
+/* Of each ms, what checkpoints cost and losses at random take. */
+static double at_random(double interval_ms, double cost_ms, double mean_ms)
+{
+    return cost_ms / interval_ms + interval_ms / (2 * T(F2, 1.6) * mean_ms);
+}
+
+static double expected(double first_ms, double interval_ms, double cost_ms, double mean_ms)
+{
+    double share = first_ms < mean_ms ? first_ms / mean_ms : 1;
+
+    return mean_ms * (share * at_random(first_ms, cost_ms, mean_ms) +
+                      (1 - share) * at_random(interval_ms, cost_ms, mean_ms));
+}
+
+struct pace {
+    int64_t first_ms, interval_ms;
+};
+
+static struct pace find_pace(const struct worth *w, const struct worth_limits *l)
 {
     double cost = (double)worth_checkpoint_ms(w, l);
-    double mean = between(w, l, w->losses, PRIOR_LOSSES);
-    double interval = CANDIDATE_FIRST_MS, best = 0, least = 0;
+    double mean = between(l, w->worked_ms, w->losses, PRIOR_LOSSES);
+    double least_interval = 2 * cost > (double)l->min_interval_ms ? 2 * cost : (double)l->min_interval_ms;
+    double interval = CANDIDATE_FIRST_MS, least = 0;
+    struct pace best = {.first_ms = whole(least_interval), .interval_ms = whole(least_interval)};
+    bool any = false;
 
-    for (uint32_t i = 0; i < WORTH_CANDIDATES; i++, interval *= CANDIDATE_STEP) {
-        double at_random = cost / interval + interval / (2 * mean * T(F2, 1.6));
-        double waste = w->wasted_ms[i] + PRIOR_SHADOW * mean * at_random;
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= CANDIDATE_STEP) {
+        if (interval < least_interval || interval > (double)l->max_interval_ms)
+            continue;
+        for (uint32_t k = 0; k < WORTH_FIRSTS; k++) {
+            double first = firsts[k] * interval;
+            double waste =
+                w->wasted_ms[i][k] + PRIOR_SHADOW * expected(first, interval, cost, mean);
 
-        if (interval < 2 * cost || interval < (double)l->min_interval_ms ||
-            interval > (double)l->max_interval_ms)
-            continue;
-        if (best > 0 && waste >= least)
-            continue;
-        best = interval;
-        least = waste;
+            if (first < least_interval || (any && waste >= least))
+                continue;
+            any = true;
+            least = waste;
+            best = (struct pace){.first_ms = whole(first), .interval_ms = whole(interval)};
+        }
     }
-    if (best > 0)
-        return whole(best);
-    return l->min_interval_ms > 2 * (int64_t)cost ? l->min_interval_ms : 2 * (int64_t)cost;
+    return best;
+}
+
+/* So that it has just completed when the next loss is likely. */
+static int64_t before_grid(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
+                           int64_t at_ms)
+{
+    int64_t cost = worth_checkpoint_ms(w, l), ahead = cost + cost / 8 + GRID_NEAR_MS;
+    int64_t off = (at_ms + ahead - w->lost_at_ms) % GRID_MS;
+    int64_t snapped = at_ms - off + (off > GRID_MS / 2 ? GRID_MS : 0);
+
+    while (snapped <= now_ms + cost)
+        snapped += GRID_MS;
+    return snapped;
+}
+
+int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
+                              bool first)
+{
+    struct pace pace = find_pace(w, l);
+    int64_t at_ms = instant_after(now_ms, first ? pace.first_ms : pace.interval_ms);
+
+    return w->on_grid > GRID_KNOWN && at_ms < PLIANT_NEVER - GRID_MS ? before_grid(w, l, now_ms, at_ms) : at_ms;
 }
 
 /* While the tasks start, a restart with more of them costs what was spent on this one. */
@@ -217,7 +295,7 @@ struct worth_judgement worth_judge(const struct worth *w, const struct worth_lim
                                    const struct worth_view *v)
 {
     double restart = (double)worth_restart_ms(w, l), checkpoint = (double)worth_checkpoint_ms(w, l);
-    double horizon = HORIZON_SHARE * between(w, l, w->stops, PRIOR_STOPS);
+    double horizon = HORIZON_SHARE * between(l, w->exposed_ms, w->stops, PRIOR_STOPS);
     double unsafe = (double)v->unsafe_ms;
     double gain = (double)(v->q - v->p) * horizon;
     double cost = (double)v->q * (restart + (unsafe < checkpoint ? unsafe : checkpoint));

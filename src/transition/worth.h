@@ -10,7 +10,7 @@
  *   interval  that which would have wasted least in the runs so far, where each candidate was run
  *             as a shadow; few runs count little against what losses at random would make best
  *
- * Pure: plain values, no pointers; O(1) but for the end of a run, which is O(WORTH_CANDIDATES).
+ * Pure: plain values, no pointers; O(1) but for the end of a run, which is O(WORTH_INTERVALS).
  * Units   ms, slot-ms
  * Source  docs/states.md
  */
@@ -19,7 +19,8 @@
 
 #include <pliant/config.h>
 
-#define WORTH_CANDIDATES 64u
+#define WORTH_INTERVALS 96u
+#define WORTH_FIRSTS 4u /* ... each with so many choices of the first of a run */
 
 struct worth_limits {
     int64_t restart_ms, checkpoint_ms; /* until they are measured */
@@ -30,10 +31,13 @@ struct worth_limits {
 
 struct worth {
     double losses, stops; /* episodes; stops: losses and planned moves */
-    double exposed_ms;    /* in which they came */
+    double exposed_ms;    /* in which stops came: of Executing */
+    double worked_ms;     /* in which losses came: with all tasks running */
+    double on_grid;       /* share of the losses that came a whole number of minutes after another */
     double early;         /* share of the nodes under notice that went before their end */
-    double wasted_ms[WORTH_CANDIDATES];
+    double wasted_ms[WORTH_INTERVALS][WORTH_FIRSTS];
     int64_t counted_to_ms; /* up to here, in Executing; PLIANT_UNSET: not in Executing */
+    bool working;          /* all tasks run */
     int64_t forgot_to_ms;  /* up to here everything has decayed; PLIANT_UNSET: nothing yet */
     int64_t lost_at_ms;    /* the last loss; PLIANT_UNSET: none */
     int64_t restart_ms, checkpoint_ms; /* PLIANT_UNSET: not measured */
@@ -71,7 +75,7 @@ void worth_enter(struct worth *w, const struct worth_limits *l, int64_t now_ms);
 void worth_leave(struct worth *w, const struct worth_limits *l, int64_t now_ms);
 /* A restart is measured in two parts: tasks went down in so long, and came up. */
 void worth_stopped(struct worth *w, int64_t took_ms);
-void worth_restarted(struct worth *w, int64_t took_ms);
+void worth_restarted(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t took_ms);
 void worth_checkpointed(struct worth *w, int64_t took_ms); /* one has completed */
 /* A run that worked for `worked_ms` ended: by a loss, a planned move, or of the policy's will. */
 enum worth_end { WORTH_LOST, WORTH_MOVED, WORTH_RESCALED };
@@ -89,7 +93,9 @@ bool worth_moving_early(uint64_t p, uint64_t q, int64_t left_ms, int64_t until_m
 
 struct worth_judgement worth_judge(const struct worth *w, const struct worth_limits *l,
                                    const struct worth_view *view);
-int64_t worth_checkpoint_interval(const struct worth *w, const struct worth_limits *l);
+/* When to trigger the next checkpoint: the first of a run, or after one at `now_ms`. */
+int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
+                              bool first);
 
 /* How long the tasks will yet need to come up, after `started_ms`. */
 int64_t worth_left_ms(const struct worth *w, const struct worth_limits *l, int64_t started_ms);
