@@ -109,6 +109,7 @@ static void executing_codec(struct codec *c, struct executing *e)
     codec_bool(c, &e->wants_checkpoint);
     CODEC(c, e->running_since_ms);
     CODEC(c, e->changed_at_ms);
+    judged_codec(c, &e->judged);
     checkpointing_codec(c, &e->checkpointing);
     drain_codec(c, &e->drain);
 }

@@ -55,15 +55,23 @@ static void checkpoint_for_policy(struct pliant_sched *s)
 
 static struct rescale_answer ask_policy(struct pliant_sched *s)
 {
-    return rescale_policy_ask(
-        &s->policy,
-        &(struct rescale_offer){.now_ms = s->clock.now_ms,
-                                .entered_at_ms = s->entered_at_ms,
-                                .first_change_at_ms = s->state.executing.manager.first_change_at_ms,
-                                .can_checkpoint = checkpointing_on(s),
-                                .has_checkpoint = s->checkpoints.completed_id != 0,
-                                .checkpoint_at_ms = s->checkpoints.triggered_at_ms,
-                                .view = worth_view(s)});
+    struct rescale_offer offer = {.now_ms = s->clock.now_ms,
+                                  .entered_at_ms = s->entered_at_ms,
+                                  .first_change_at_ms =
+                                      s->state.executing.manager.first_change_at_ms,
+                                  .can_checkpoint = checkpointing_on(s),
+                                  .has_checkpoint = s->checkpoints.completed_id != 0,
+                                  .checkpoint_at_ms = s->checkpoints.triggered_at_ms,
+                                  .view = worth_view(s)};
+    struct rescale_answer answer = rescale_policy_ask(&s->policy, &offer);
+
+    if (answer.why.reason != PLIANT_JUDGED_NOT)
+        record_judged(s, &(struct pliant_judged){.judgement = answer.why.reason,
+                                                 .from = (uint32_t)offer.view.p,
+                                                 .to = (uint32_t)offer.view.q,
+                                                 .gain = answer.why.gain,
+                                                 .cost = answer.why.cost});
+    return answer;
 }
 
 /* The manager would go: ask the policy. While a drain is pending the move judges [S-DRN-7]. */
@@ -389,6 +397,7 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     e->wants_checkpoint = false;
     e->running_since_ms = PLIANT_UNSET;
     e->changed_at_ms = s->clock.now_ms;
+    e->judged = (struct pliant_judged){.judgement = PLIANT_JUDGED_NOT};
     worth_enter(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
     e->manager = manager_start(timing, &s->clock);
     if (from == PLIANT_STOP_WITH_SAVEPOINT) {

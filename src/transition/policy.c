@@ -45,14 +45,15 @@ static struct rescale_answer weigh(const struct rescale_policy *policy,
         return after_checkpoint(offer);
     a.why = worth_judge(&policy->worth, &policy->limits, &offer->view);
     switch (a.why.reason) {
-    case WORTH_GAIN:
+    case PLIANT_JUDGED_GAIN:
         return a;
-    case WORTH_CHECKPOINT:
+    case PLIANT_JUDGED_CHECKPOINT:
         a.verdict = RESCALE_AFTER_CHECKPOINT;
         return a;
-    case WORTH_SETTLES:
-    case WORTH_STARTING:
-    case WORTH_COST:
+    case PLIANT_JUDGED_SETTLES:
+    case PLIANT_JUDGED_STARTING:
+    case PLIANT_JUDGED_COST:
+    case PLIANT_JUDGED_NOT:
         a.verdict = RESCALE_NOT_YET;
         a.again_at_ms = instant_after(offer->now_ms, a.why.again_in_ms);
         return a;

@@ -300,24 +300,24 @@ struct worth_judgement worth_judge(const struct worth *w, const struct worth_lim
     double gain = (double)(v->q - v->p) * horizon;
     double cost = (double)v->q * (restart + (unsafe < checkpoint ? unsafe : checkpoint));
     struct worth_judgement j = {
-        .gain = whole(gain), .cost = whole(cost), .horizon_ms = whole(horizon)};
+        .gain = whole(gain), .cost = whole(cost)};
     int64_t settles = until_settled(v, restart);
 
     assert(v->q > v->p);
     if (!v->running && !worth_starting_over(v, horizon, restart)) {
-        j.reason = WORTH_STARTING;
+        j.reason = PLIANT_JUDGED_STARTING;
         j.again_in_ms = v->left_ms > 0 ? v->left_ms : 1000;
     } else if (v->running && gain <= cost) {
-        j.reason = WORTH_COST;
+        j.reason = PLIANT_JUDGED_COST;
         j.again_in_ms = AGAIN_MS;
     } else if (settles > 0) {
-        j.reason = WORTH_SETTLES;
+        j.reason = PLIANT_JUDGED_SETTLES;
         j.again_in_ms = settles;
     } else if (v->running && v->can_checkpoint && v->unsafe_ms >= (int64_t)checkpoint &&
                v->unsafe_ms > 0) {
-        j.reason = WORTH_CHECKPOINT;
+        j.reason = PLIANT_JUDGED_CHECKPOINT;
     } else {
-        j.reason = WORTH_GAIN;
+        j.reason = PLIANT_JUDGED_GAIN;
     }
     return j;
 }

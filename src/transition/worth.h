@@ -17,7 +17,7 @@
 #ifndef PLIANT_TRANSITION_WORTH_H
 #define PLIANT_TRANSITION_WORTH_H
 
-#include <pliant/config.h>
+#include <pliant/pliant.h>
 
 #define WORTH_INTERVALS 96u
 #define WORTH_FIRSTS 4u /* ... each with so many choices of the first of a run */
@@ -54,18 +54,9 @@ struct worth_view {
     bool can_checkpoint;
 };
 
-enum worth_reason {
-    WORTH_GAIN,       /* now: the gain exceeds the cost */
-    WORTH_CHECKPOINT, /* ... once a checkpoint has completed */
-    WORTH_SETTLES,    /* ... once no more slots arrive */
-    WORTH_STARTING,   /* not while the tasks start */
-    WORTH_COST,       /* the cost exceeds the gain */
-};
-
 struct worth_judgement {
-    enum worth_reason reason;
+    enum pliant_judgement reason;
     int64_t gain, cost; /* slot-ms */
-    int64_t horizon_ms;
     int64_t again_in_ms; /* > 0 for SETTLES, STARTING, COST */
 };
 
