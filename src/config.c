@@ -186,10 +186,10 @@ static const struct row rows[] = {
     {KEY("pliant.rescale.worth.checkpoint"), FIELD(worth.checkpoint_ms), SPAN, DEFAULT("3 s"),
      HELP("the same for a checkpoint")},
     {KEY("pliant.rescale.worth.between-losses"), FIELD(worth.between_losses_ms), SOME_SPAN,
-     DEFAULT("30 min"),
+     DEFAULT("40 min"),
      HELP("how long the job is taken to run from one loss of nodes to the next; counts as much "
           "as one loss that was seen")},
-    {KEY("pliant.rescale.worth.memory"), FIELD(worth.memory_ms), SOME_SPAN, DEFAULT("3 h"),
+    {KEY("pliant.rescale.worth.memory"), FIELD(worth.memory_ms), SOME_SPAN, DEFAULT("4 h"),
      HELP("what was seen so long ago counts half")},
     {KEY(ADAPTIVE "min-parallelism-increase"), HOST, COUNT_FROM(1), DEFAULT("1"), NO_EFFECT,
      HELP("dead in Flink since 2.0")},
@@ -634,6 +634,12 @@ static int check_together(const struct pliant_config *cfg, struct pliant_error *
         return fail(err, -EINVAL, "jobmanager.scheduler",
                     "jobmanager.scheduler: the reactive scheduler-mode is one of the adaptive "
                     "scheduler; accepted with it: adaptive");
+    if (cfg->checkpoint_min_interval_ms > cfg->checkpoint_max_interval_ms)
+        return fail(err, -EINVAL, "pliant.checkpoint.min-interval",
+                    "pliant.checkpoint.min-interval: %lld ms is longer than max-interval; "
+                    "accepted: at most %lld ms",
+                    (long long)cfg->checkpoint_min_interval_ms,
+                    (long long)cfg->checkpoint_max_interval_ms);
     r = check_backoff(&cfg->restart, "restart-strategy.exponential-delay.initial-backoff", err);
     if (r == 0)
         r = check_backoff(&cfg->creation_retry,

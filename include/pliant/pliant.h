@@ -291,7 +291,8 @@ enum pliant_action_kind {
     PLIANT_ACT_STATUS_CHANGED,  /* .status */
     PLIANT_ACT_RESCALE_OPENED,  /* .rescale */
     PLIANT_ACT_RESCALE_CLOSED,  /* .rescale */
-    PLIANT_ACT_RESCALE_JUDGED,  /* .judged: what the policy `worth` says of a rescale, when it is news */
+    PLIANT_ACT_RESCALE_JUDGED,  /* .judged: what the policy `worth` says of a rescale, when it is
+                                   news */
     PLIANT_ACT_FAILURE,         /* .failure: an entry of the exception history was made */
     PLIANT_ACT_SAVEPOINT_ENDED, /* .savepoint: the answer to STOP or SAVEPOINT_REQUESTED */
     PLIANT_ACT_ARCHIVED,        /* .status: the job has ended; the last action of its life */

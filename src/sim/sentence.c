@@ -331,7 +331,9 @@ void sentence_of_judgement(FILE *out, const struct pliant_action *a)
         [PLIANT_JUDGED_COST] = "not yet",
     };
 
-    fprintf(out, "%" PRIu32 " -> %" PRIu32 " would bring %" PRId64 " slot-seconds and cost %" PRId64
-            ": %s", a->judged.from, a->judged.to, a->judged.gain / 1000, a->judged.cost / 1000,
+    fprintf(out,
+            "%" PRIu32 " -> %" PRIu32 " would bring %" PRId64 " slot-seconds and cost %" PRId64
+            ": %s",
+            a->judged.from, a->judged.to, a->judged.gain / 1000, a->judged.cost / 1000,
             follows[a->flag[0]]);
 }

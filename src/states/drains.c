@@ -63,8 +63,8 @@ static int64_t until_move_ms(const struct pliant_sched *s)
 static bool worth_asking(struct pliant_sched *s)
 {
     return s->policy.kind != PLIANT_POLICY_WORTH ||
-           worth_checkpoint_at_notice(&s->policy.worth, &s->policy.limits,
-                                      worth_view(s).unsafe_ms, until_move_ms(s));
+           worth_checkpoint_at_notice(&s->policy.worth, &s->policy.limits, worth_view(s).unsafe_ms,
+                                      until_move_ms(s));
 }
 
 /* The earliest end of several; a later notice never moves it later [S-DRN-3]. */
@@ -168,7 +168,8 @@ static bool worth_moving(struct pliant_sched *s)
 {
     struct worth_view v;
 
-    if (s->policy.kind != PLIANT_POLICY_WORTH || s->state.executing.running_since_ms != PLIANT_UNSET)
+    if (s->policy.kind != PLIANT_POLICY_WORTH ||
+        s->state.executing.running_since_ms != PLIANT_UNSET)
         return false;
     v = worth_view(s);
     return v.q > 0 && worth_moving_early(v.p, v.q, v.left_ms, until_move_ms(s));

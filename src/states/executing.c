@@ -427,7 +427,8 @@ static void note_end(struct pliant_sched *s, const struct state *next)
 
     if (next->id == PLIANT_RESTARTING)
         worth_ended(&s->policy.worth, &s->policy.limits, s->clock.now_ms,
-                    since == PLIANT_UNSET ? 0 : s->clock.now_ms - since, end_of_run(next->why.reason));
+                    since == PLIANT_UNSET ? 0 : s->clock.now_ms - since,
+                    end_of_run(next->why.reason));
     worth_leave(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
 }
 

@@ -5,32 +5,23 @@
 #include <string.h>
 
 #include "util/deadline.h"
-#ifdef TUNE
-#include <stdlib.h>
-static double tune(const char *n, double d) { const char *t = getenv(n); return t ? atof(t) : d; }
-#define T(name, value) tune(#name, value)
-#else
-#define T(name, value) (value)
-#endif
-
 #define LN2 0.6931471805599453
 
-/* Of the mean time between two stops: how far ahead a gain is counted. */
-#define HORIZON_SHARE T(HF, 0.5)
-#define PRIOR_STOPS T(PW, 1.2)  /* what the priors weigh, in episodes seen */
-#define PRIOR_LOSSES T(WU, 0.93)
-#define PRIOR_SHADOW T(WS, 4.0) /* ... and losses at random, against the shadows */
-#define SETTLE_SHARE T(SETTLE, 0.1) /* of a restart */
-#define AVERAGE_SHARE 0.5     /* of the newest measure in an average */
-#define EARLY_FIRST 0.5       /* taken to go early, until nodes under notice went */
-#define NEWEST_SHARE 0.2      /* of the newest in averages of shares */
+#define HORIZON_SHARE (2.0 / 3) /* of the mean time between two stops a gain is counted ahead */
+#define SETTLE_SHARE 0.05       /* of a restart, after the last arrival */
+#define PRIOR_EPISODES 1.0      /* what the priors weigh, in episodes seen */
+#define PRIOR_SHADOW 16.0       /* ... and losses at random, against the shadows */
+#define RANDOM_RARER 1.3        /* losses come in clusters: so much rarer than their mean says */
+#define MEASURED_SHARE 0.5      /* of the newest measure in an average */
+#define NEWEST_SHARE 0.2        /* of the newest in averages of shares */
+#define EARLY_FIRST 0.5         /* taken to go early, until nodes under notice went */
+#define EPISODE_MS 1000         /* losses within it are one */
+#define AGAIN_MS 60000          /* a cost that exceeds the gain is looked at again */
 #define GRID_MS 60000
 #define GRID_NEAR_MS 500
-#define GRID_KNOWN T(GK, 0.6)        /* so many losses on the grid make it one */
-#define EPISODE_MS 1000       /* losses within it are one */
-#define AGAIN_MS 60000        /* a cost that exceeds the gain is looked at again */
-#define CANDIDATE_FIRST_MS 1000.0
-#define CANDIDATE_STEP T(STEP, 1.09) /* the last of them is about an hour */
+#define GRID_KNOWN 0.6 /* so many losses on the grid make it one */
+#define INTERVAL_FIRST_MS 1000.0
+#define INTERVAL_STEP 1.12 /* the last of them is more than an hour */
 
 /* ---- numbers ---------------------------------------------------------------------------- */
 
@@ -51,7 +42,7 @@ static int64_t average(int64_t before_ms, int64_t took_ms)
 {
     if (before_ms == PLIANT_UNSET)
         return took_ms;
-    return whole((double)before_ms + AVERAGE_SHARE * (double)(took_ms - before_ms));
+    return whole((double)before_ms + MEASURED_SHARE * (double)(took_ms - before_ms));
 }
 
 /* ---- what was seen ---------------------------------------------------------------------- */
@@ -68,7 +59,7 @@ static void forget(struct worth *w, const struct worth_limits *l, int64_t now_ms
 {
     double keep = w->forgot_to_ms == PLIANT_UNSET
                       ? 1
-                      : halved((double)(now_ms - w->forgot_to_ms) / (1000 * T(MEM, (double)l->memory_ms / 1000)));
+                      : halved((double)(now_ms - w->forgot_to_ms) / (double)l->memory_ms);
 
     w->forgot_to_ms = now_ms;
     w->losses *= keep;
@@ -152,9 +143,9 @@ static double wasted(double first_ms, double interval_ms, double cost_ms, double
 
 static void run_shadows(struct worth *w, const struct worth_limits *l, int64_t worked_ms, bool lost)
 {
-    double interval = CANDIDATE_FIRST_MS, cost = (double)worth_checkpoint_ms(w, l);
+    double interval = INTERVAL_FIRST_MS, cost = (double)worth_checkpoint_ms(w, l);
 
-    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= CANDIDATE_STEP)
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= INTERVAL_STEP)
         for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
             w->wasted_ms[i][k] +=
                 wasted(firsts[k] * interval, interval, cost, (double)worked_ms, lost);
@@ -167,7 +158,8 @@ static void note_grid(struct worth *w, int64_t now_ms)
 
     if (w->lost_at_ms != PLIANT_UNSET) {
         off = (now_ms - w->lost_at_ms) % GRID_MS;
-        w->on_grid += NEWEST_SHARE * ((off <= GRID_NEAR_MS || off >= GRID_MS - GRID_NEAR_MS) - w->on_grid);
+        w->on_grid +=
+            NEWEST_SHARE * ((off <= GRID_NEAR_MS || off >= GRID_MS - GRID_NEAR_MS) - w->on_grid);
     }
     w->lost_at_ms = now_ms;
 }
@@ -175,8 +167,8 @@ static void note_grid(struct worth *w, int64_t now_ms)
 void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
                  enum worth_end how)
 {
-    bool same_episode = how == WORTH_LOST && w->lost_at_ms != PLIANT_UNSET &&
-                        now_ms - w->lost_at_ms < EPISODE_MS;
+    bool same_episode =
+        how == WORTH_LOST && w->lost_at_ms != PLIANT_UNSET && now_ms - w->lost_at_ms < EPISODE_MS;
 
     count(w, l, now_ms);
     run_shadows(w, l, worked_ms, how == WORTH_LOST);
@@ -208,15 +200,15 @@ int64_t worth_left_ms(const struct worth *w, const struct worth_limits *l, int64
 }
 
 /* Mean time between episodes, with what the prior weighs. */
-static double between(const struct worth_limits *l, double time_ms, double seen, double prior)
+static double between(const struct worth_limits *l, double time_ms, double seen)
 {
-    return (time_ms + prior * T(MTBF, (double)l->between_losses_ms / 1000) * 1000) / (seen + prior);
+    return (time_ms + PRIOR_EPISODES * (double)l->between_losses_ms) / (seen + PRIOR_EPISODES);
 }
 
 /* Of each ms, what checkpoints cost and losses at random take. */
 static double at_random(double interval_ms, double cost_ms, double mean_ms)
 {
-    return cost_ms / interval_ms + interval_ms / (2 * T(F2, 1.6) * mean_ms);
+    return cost_ms / interval_ms + interval_ms / (2 * RANDOM_RARER * mean_ms);
 }
 
 static double expected(double first_ms, double interval_ms, double cost_ms, double mean_ms)
@@ -234,13 +226,14 @@ struct pace {
 static struct pace find_pace(const struct worth *w, const struct worth_limits *l)
 {
     double cost = (double)worth_checkpoint_ms(w, l);
-    double mean = between(l, w->worked_ms, w->losses, PRIOR_LOSSES);
-    double least_interval = 2 * cost > (double)l->min_interval_ms ? 2 * cost : (double)l->min_interval_ms;
-    double interval = CANDIDATE_FIRST_MS, least = 0;
+    double mean = between(l, w->worked_ms, w->losses);
+    double least_interval =
+        2 * cost > (double)l->min_interval_ms ? 2 * cost : (double)l->min_interval_ms;
+    double interval = INTERVAL_FIRST_MS, least = 0;
     struct pace best = {.first_ms = whole(least_interval), .interval_ms = whole(least_interval)};
     bool any = false;
 
-    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= CANDIDATE_STEP) {
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= INTERVAL_STEP) {
         if (interval < least_interval || interval > (double)l->max_interval_ms)
             continue;
         for (uint32_t k = 0; k < WORTH_FIRSTS; k++) {
@@ -277,7 +270,9 @@ int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *
     struct pace pace = find_pace(w, l);
     int64_t at_ms = instant_after(now_ms, first ? pace.first_ms : pace.interval_ms);
 
-    return w->on_grid > GRID_KNOWN && at_ms < PLIANT_NEVER - GRID_MS ? before_grid(w, l, now_ms, at_ms) : at_ms;
+    return w->on_grid > GRID_KNOWN && at_ms < PLIANT_NEVER - GRID_MS
+               ? before_grid(w, l, now_ms, at_ms)
+               : at_ms;
 }
 
 /* While the tasks start, a restart with more of them costs what was spent on this one. */
@@ -295,12 +290,11 @@ struct worth_judgement worth_judge(const struct worth *w, const struct worth_lim
                                    const struct worth_view *v)
 {
     double restart = (double)worth_restart_ms(w, l), checkpoint = (double)worth_checkpoint_ms(w, l);
-    double horizon = HORIZON_SHARE * between(l, w->exposed_ms, w->stops, PRIOR_STOPS);
+    double horizon = HORIZON_SHARE * between(l, w->exposed_ms, w->stops);
     double unsafe = (double)v->unsafe_ms;
     double gain = (double)(v->q - v->p) * horizon;
     double cost = (double)v->q * (restart + (unsafe < checkpoint ? unsafe : checkpoint));
-    struct worth_judgement j = {
-        .gain = whole(gain), .cost = whole(cost)};
+    struct worth_judgement j = {.gain = whole(gain), .cost = whole(cost)};
     int64_t settles = until_settled(v, restart);
 
     assert(v->q > v->p);

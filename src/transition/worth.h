@@ -4,7 +4,7 @@
  * job is stopped by a loss (its work since the last checkpoint is gone) or by a planned move
  * (nothing is gone). Until something was measured, the options' priors stand for it.
  *
- *   horizon   what is left of the present run on average: half the mean time between two stops
+ *   horizon   what is left of the present run on average: two thirds of the mean time between stops
  *   gain      (q - p) x horizon     in slot-ms, for a rescale from p to q slots
  *   cost      q x (restart + checkpoint, unless one has just completed)
  *   interval  that which would have wasted least in the runs so far, where each candidate was run
@@ -19,7 +19,7 @@
 
 #include <pliant/pliant.h>
 
-#define WORTH_INTERVALS 96u
+#define WORTH_INTERVALS 76u
 #define WORTH_FIRSTS 4u /* ... each with so many choices of the first of a run */
 
 struct worth_limits {
@@ -33,8 +33,8 @@ struct worth {
     double losses, stops; /* episodes; stops: losses and planned moves */
     double exposed_ms;    /* in which stops came: of Executing */
     double worked_ms;     /* in which losses came: with all tasks running */
-    double on_grid;       /* share of the losses that came a whole number of minutes after another */
-    double early;         /* share of the nodes under notice that went before their end */
+    double on_grid; /* share of the losses that came a whole number of minutes after another */
+    double early;   /* share of the nodes under notice that went before their end */
     double wasted_ms[WORTH_INTERVALS][WORTH_FIRSTS];
     int64_t counted_to_ms; /* up to here, in Executing; PLIANT_UNSET: not in Executing */
     bool working;          /* all tasks run */
@@ -56,7 +56,7 @@ struct worth_view {
 
 struct worth_judgement {
     enum pliant_judgement reason;
-    int64_t gain, cost; /* slot-ms */
+    int64_t gain, cost;  /* slot-ms */
     int64_t again_in_ms; /* > 0 for SETTLES, STARTING, COST */
 };
 
@@ -66,7 +66,8 @@ void worth_enter(struct worth *w, const struct worth_limits *l, int64_t now_ms);
 void worth_leave(struct worth *w, const struct worth_limits *l, int64_t now_ms);
 /* A restart is measured in two parts: tasks went down in so long, and came up. */
 void worth_stopped(struct worth *w, int64_t took_ms);
-void worth_restarted(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t took_ms);
+void worth_restarted(struct worth *w, const struct worth_limits *l, int64_t now_ms,
+                     int64_t took_ms);
 void worth_checkpointed(struct worth *w, int64_t took_ms); /* one has completed */
 /* A run that worked for `worked_ms` ended: by a loss, a planned move, or of the policy's will. */
 enum worth_end { WORTH_LOST, WORTH_MOVED, WORTH_RESCALED };
