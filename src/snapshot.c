@@ -109,6 +109,8 @@ static void executing_codec(struct codec *c, struct executing *e)
     codec_bool(c, &e->wants_checkpoint);
     CODEC(c, e->running_since_ms);
     CODEC(c, e->changed_at_ms);
+    CODEC(c, e->idle_slots);
+    CODEC(c, e->missed);
     judged_codec(c, &e->judged);
     checkpointing_codec(c, &e->checkpointing);
     drain_codec(c, &e->drain);
@@ -632,6 +634,10 @@ static void worth_codec(struct codec *c, struct worth *w)
     for (uint32_t i = 0; i < WORTH_INTERVALS; i++)
         for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
             sum_codec(c, &w->wasted_ms[i][k]);
+    sum_codec(c, &w->gap_ms);
+    sum_codec(c, &w->gap_off_ms);
+    CODEC(c, w->gaps);
+    CODEC(c, w->arrived_at_ms);
     CODEC(c, w->counted_to_ms);
     CODEC(c, w->forgot_to_ms);
     CODEC(c, w->lost_at_ms);

@@ -122,6 +122,19 @@ static void change(struct pliant_sched *s)
     manager_on_change(&s->state.executing.manager, &s->clock, now);
 }
 
+static void note_change(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+    struct worth_view v = worth_view(s);
+    uint64_t idle_slots = v.q > v.p ? v.q - v.p : 0;
+
+    if (idle_slots > e->idle_slots)
+        worth_arrived(&s->policy.worth, s->clock.now_ms);
+    e->missed = idle_slots > 0 ? v.missed : 0;
+    e->idle_slots = idle_slots;
+    e->changed_at_ms = s->clock.now_ms;
+}
+
 /* New slots or requirements: a change, never a trigger by itself [S-EXE-6]; the first one arms the
  * countdown of failed checkpoints [S-EXE-7]. */
 static struct state on_change(struct pliant_sched *s)
@@ -129,7 +142,7 @@ static struct state on_change(struct pliant_sched *s)
     struct executing *e = &s->state.executing;
     struct state next;
 
-    e->changed_at_ms = s->clock.now_ms;
+    note_change(s);
     change(s);
     if (e->countdown < 0)
         e->countdown = s->cfg.max_checkpoint_failures;
@@ -397,6 +410,8 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     e->wants_checkpoint = false;
     e->running_since_ms = PLIANT_UNSET;
     e->changed_at_ms = s->clock.now_ms;
+    e->idle_slots = 0;
+    e->missed = 0;
     e->judged = (struct pliant_judged){.judgement = PLIANT_JUDGED_NOT};
     worth_enter(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
     e->manager = manager_start(timing, &s->clock);

@@ -73,6 +73,8 @@ struct executing {
     bool wants_checkpoint;       /* the policy does, but one was pending or not all tasks ran */
     int64_t running_since_ms;    /* all tasks; PLIANT_UNSET: not yet */
     struct pliant_judged judged; /* the last judgement that was told */
+    uint64_t idle_slots;         /* that a rescale would use, since the last change */
+    int64_t missed;              /* slot-ms of them before it */
     int64_t changed_at_ms;       /* slots or requirements; the entry before there was one */
     struct checkpointing checkpointing;
     struct drain drain;

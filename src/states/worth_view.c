@@ -1,6 +1,8 @@
 /* worth_view.c - what a rescale or a move looks like from Executing, for the policy `worth` */
 #include "states/sched.h"
 
+#define MISSED_MAX (INT64_MAX / 1024)
+
 /* Slots that this parallelism takes. */
 static uint64_t units(const struct pliant_sched *s, const uint32_t *parallelism)
 {
@@ -30,6 +32,15 @@ static int64_t unsafe_ms(const struct pliant_sched *s)
     return s->clock.now_ms - from;
 }
 
+/* Idle slot-ms since the last change, no more than can be told apart. */
+static int64_t missed_since(const struct executing *e, int64_t now_ms)
+{
+    double missed = (double)e->idle_slots * (double)(now_ms - e->changed_at_ms);
+
+    return missed < (double)MISSED_MAX - (double)e->missed ? (int64_t)missed
+                                                           : MISSED_MAX - e->missed;
+}
+
 struct worth_view worth_view(struct pliant_sched *s)
 {
     const struct executing *e = &s->state.executing;
@@ -44,5 +55,6 @@ struct worth_view worth_view(struct pliant_sched *s)
         .left_ms = running ? 0 : worth_left_ms(&s->policy.worth, &s->policy.limits, started_ms),
         .unsafe_ms = unsafe_ms(s),
         .since_arrival_ms = s->clock.now_ms - e->changed_at_ms,
+        .missed = e->missed + missed_since(e, s->clock.now_ms),
         .can_checkpoint = checkpointing_on(s)};
 }

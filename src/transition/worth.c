@@ -16,6 +16,7 @@
 #define NEWEST_SHARE 0.2        /* of the newest in averages of shares */
 #define EARLY_FIRST 0.5         /* taken to go early, until nodes under notice went */
 #define EPISODE_MS 1000         /* losses within it are one */
+#define REGULAR_SHARE 0.25      /* of the mean gap: arrivals no further off than this are regular */
 #define AGAIN_MS 60000          /* a cost that exceeds the gain is looked at again */
 #define GRID_MS 60000
 #define GRID_NEAR_MS 500
@@ -50,7 +51,7 @@ static int64_t average(int64_t before_ms, int64_t took_ms)
 void worth_start(struct worth *w)
 {
     memset(w, 0, sizeof *w);
-    w->counted_to_ms = w->forgot_to_ms = w->lost_at_ms = PLIANT_UNSET;
+    w->counted_to_ms = w->forgot_to_ms = w->lost_at_ms = w->arrived_at_ms = PLIANT_UNSET;
     w->restart_ms = w->checkpoint_ms = PLIANT_UNSET;
     w->early = EARLY_FIRST;
 }
@@ -110,6 +111,30 @@ void worth_restarted(struct worth *w, const struct worth_limits *l, int64_t now_
 void worth_checkpointed(struct worth *w, int64_t took_ms)
 {
     w->checkpoint_ms = average(w->checkpoint_ms, took_ms);
+}
+
+static void note_gap(struct worth *w, double gap_ms)
+{
+    double off = gap_ms > w->gap_ms ? gap_ms - w->gap_ms : w->gap_ms - gap_ms;
+
+    if (w->gaps == 0)
+        w->gap_ms = gap_ms;
+    else if (w->gaps == 1)
+        w->gap_off_ms = off;
+    if (w->gaps > 0) {
+        w->gap_ms += NEWEST_SHARE * (gap_ms - w->gap_ms);
+        w->gap_off_ms += NEWEST_SHARE * (off - w->gap_off_ms);
+    }
+    w->gaps += w->gaps < WORTH_GAPS_FEW;
+}
+
+void worth_arrived(struct worth *w, int64_t now_ms)
+{
+    if (w->arrived_at_ms != PLIANT_UNSET && now_ms - w->arrived_at_ms < EPISODE_MS)
+        return;
+    if (w->arrived_at_ms != PLIANT_UNSET)
+        note_gap(w, (double)(now_ms - w->arrived_at_ms));
+    w->arrived_at_ms = now_ms;
 }
 
 void worth_drained(struct worth *w, bool early)
@@ -286,6 +311,19 @@ static int64_t until_settled(const struct worth_view *v, double restart)
     return whole(SETTLE_SHARE * restart) - v->since_arrival_ms;
 }
 
+/* Where slots arrive regularly, the next ones are waited for until as much was missed as a restart
+ * costs: that many restarts cost least. In ms from now; 0: not worth it. */
+static int64_t until_next(const struct worth *w, const struct worth_view *v, double cost)
+{
+    double overdue = w->gap_ms + 2 * w->gap_off_ms + EPISODE_MS - (double)v->since_arrival_ms;
+    double paid = (cost - (double)v->missed) / (double)(v->q - v->p);
+    bool regular = w->gaps == WORTH_GAPS_FEW && w->gap_off_ms <= REGULAR_SHARE * w->gap_ms;
+
+    if (!regular || overdue < 1 || paid < w->gap_ms - (double)v->since_arrival_ms || paid < 1)
+        return 0;
+    return whole(paid < overdue ? paid : overdue);
+}
+
 struct worth_judgement worth_judge(const struct worth *w, const struct worth_limits *l,
                                    const struct worth_view *v)
 {
@@ -295,7 +333,10 @@ struct worth_judgement worth_judge(const struct worth *w, const struct worth_lim
     double gain = (double)(v->q - v->p) * horizon;
     double cost = (double)v->q * (restart + (unsafe < checkpoint ? unsafe : checkpoint));
     struct worth_judgement j = {.gain = whole(gain), .cost = whole(cost)};
-    int64_t settles = until_settled(v, restart);
+    int64_t settles = until_settled(v, restart), next = until_next(w, v, cost);
+
+    if (v->running && next > settles)
+        settles = next;
 
     assert(v->q > v->p);
     if (!v->running && !worth_starting_over(v, horizon, restart)) {

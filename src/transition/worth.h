@@ -22,6 +22,8 @@
 #define WORTH_INTERVALS 76u
 #define WORTH_FIRSTS 4u /* ... each with so many choices of the first of a run */
 
+#define WORTH_GAPS_FEW 3u /* more are needed to tell whether they are regular */
+
 struct worth_limits {
     int64_t restart_ms, checkpoint_ms; /* until they are measured */
     int64_t between_losses_ms;         /* ... */
@@ -36,10 +38,13 @@ struct worth {
     double on_grid; /* share of the losses that came a whole number of minutes after another */
     double early;   /* share of the nodes under notice that went before their end */
     double wasted_ms[WORTH_INTERVALS][WORTH_FIRSTS];
-    int64_t counted_to_ms; /* up to here, in Executing; PLIANT_UNSET: not in Executing */
-    bool working;          /* all tasks run */
-    int64_t forgot_to_ms;  /* up to here everything has decayed; PLIANT_UNSET: nothing yet */
-    int64_t lost_at_ms;    /* the last loss; PLIANT_UNSET: none */
+    double gap_ms, gap_off_ms; /* between two arrivals: mean, and mean distance from it */
+    uint32_t gaps;             /* seen, up to WORTH_GAPS_FEW */
+    int64_t arrived_at_ms;     /* the last arrival; PLIANT_UNSET: none */
+    int64_t counted_to_ms;     /* up to here, in Executing; PLIANT_UNSET: not in Executing */
+    bool working;              /* all tasks run */
+    int64_t forgot_to_ms;      /* up to here everything has decayed; PLIANT_UNSET: nothing yet */
+    int64_t lost_at_ms;        /* the last loss; PLIANT_UNSET: none */
     int64_t restart_ms, checkpoint_ms; /* PLIANT_UNSET: not measured */
     int64_t stopping_ms;               /* the first part of the restart that is under way */
 };
@@ -51,6 +56,7 @@ struct worth_view {
     int64_t left_ms;   /* of the restart that is under way */
     int64_t unsafe_ms; /* of work since the last checkpoint */
     int64_t since_arrival_ms;
+    int64_t missed; /* slot-ms that stood idle since the first of these arrivals */
     bool can_checkpoint;
 };
 
@@ -74,6 +80,7 @@ enum worth_end { WORTH_LOST, WORTH_MOVED, WORTH_RESCALED };
 void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
                  enum worth_end how);
 
+void worth_arrived(struct worth *w, int64_t now_ms); /* slots that the job could use */
 /* A node under notice is gone, and the job had not had to leave it yet (early), or had. */
 void worth_drained(struct worth *w, bool early);
 
