@@ -637,6 +637,7 @@ static void worth_codec(struct codec *c, struct worth *w)
     sum_codec(c, &w->gap_ms);
     sum_codec(c, &w->gap_off_ms);
     CODEC(c, w->gaps);
+    codec_expect(c, w->gaps <= WORTH_GAPS_FEW);
     CODEC(c, w->arrived_at_ms);
     CODEC(c, w->counted_to_ms);
     CODEC(c, w->forgot_to_ms);

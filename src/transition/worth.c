@@ -283,10 +283,9 @@ static int64_t before_grid(const struct worth *w, const struct worth_limits *l, 
     int64_t cost = worth_checkpoint_ms(w, l), ahead = cost + cost / 8 + GRID_NEAR_MS;
     int64_t off = (at_ms + ahead - w->lost_at_ms) % GRID_MS;
     int64_t snapped = at_ms - off + (off > GRID_MS / 2 ? GRID_MS : 0);
+    int64_t least = now_ms + cost;
 
-    while (snapped <= now_ms + cost)
-        snapped += GRID_MS;
-    return snapped;
+    return snapped > least ? snapped : snapped + ((least - snapped) / GRID_MS + 1) * GRID_MS;
 }
 
 int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
