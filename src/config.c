@@ -52,7 +52,9 @@ static const struct word policy_words[] = {{"parallelism-change", PLIANT_POLICY_
                                            {"immediate", PLIANT_POLICY_IMMEDIATE},
                                            {"ray-elastic", PLIANT_POLICY_RAY_ELASTIC},
                                            {"torchrun", PLIANT_POLICY_TORCHRUN},
+                                           {"worth", PLIANT_POLICY_WORTH},
                                            {0}};
+static const struct word pace_words[] = {{"auto", PLIANT_CHECKPOINT_PACE_AUTO}, {0}};
 static const struct word restart_words[] = {{"none", PLIANT_RESTART_NONE},
                                             {"off", PLIANT_RESTART_NONE},
                                             {"disable", PLIANT_RESTART_NONE},
@@ -172,11 +174,23 @@ static const struct row rows[] = {
     {KEY(ADAPTIVE "rescale-trigger.active-checkpoint.enabled"), FIELD(active_checkpoint), BOOLEAN,
      DEFAULT("false"), HELP("a rescale asks for a checkpoint instead of waiting for the next")},
     {KEY("pliant.rescale.policy"), FIELD(rescale_policy),
-     ONE_OF(policy_words, "parallelism-change | never | immediate | ray-elastic | torchrun"),
+     ONE_OF(policy_words,
+            "parallelism-change | never | immediate | ray-elastic | torchrun | worth"),
      DEFAULT("parallelism-change"),
      HELP("what makes a rescale worth its restart: any change of parallelism when the timings of "
-          "Executing say so, or as another system would; under the others, those timings are 0 "
-          "where nobody set them")},
+          "Executing say so; as another system would; or (worth) a gain that exceeds the cost, by "
+          "what the job has seen. Under all but the first, those timings are 0 where nobody set "
+          "them")},
+    {KEY("pliant.rescale.worth.restart"), FIELD(worth.restart_ms), SPAN, DEFAULT("30 s"),
+     HELP("what a restart is taken to cost until one was measured")},
+    {KEY("pliant.rescale.worth.checkpoint"), FIELD(worth.checkpoint_ms), SPAN, DEFAULT("3 s"),
+     HELP("the same for a checkpoint")},
+    {KEY("pliant.rescale.worth.between-losses"), FIELD(worth.between_losses_ms), SOME_SPAN,
+     DEFAULT("40 min"),
+     HELP("how long the job is taken to run from one loss of nodes to the next; counts as much "
+          "as one loss that was seen")},
+    {KEY("pliant.rescale.worth.memory"), FIELD(worth.memory_ms), SOME_SPAN, DEFAULT("4 h"),
+     HELP("what was seen so long ago counts half")},
     {KEY(ADAPTIVE "min-parallelism-increase"), HOST, COUNT_FROM(1), DEFAULT("1"), NO_EFFECT,
      HELP("dead in Flink since 2.0")},
     {KEY(ADAPTIVE "scaling-interval.max"), HOST, SPAN, DEFAULT(""), NO_EFFECT,
@@ -198,6 +212,14 @@ static const struct row rows[] = {
     /* checkpoints */
     {KEY("execution.checkpointing.interval"), FIELD(checkpoint_interval_ms), SOME_SPAN,
      DEFAULT(""), HELP("from one periodic checkpoint to the next; set: checkpointing is on")},
+    {KEY("pliant.checkpoint.interval"), FIELD(checkpoint_pace), ONE_OF(pace_words, "auto"),
+     DEFAULT(""),
+     HELP("auto: the interval follows the losses that the job has seen, and checkpointing is on; "
+          "unset: execution.checkpointing.interval holds")},
+    {KEY("pliant.checkpoint.min-interval"), FIELD(checkpoint_min_interval_ms), SOME_SPAN,
+     DEFAULT("1 s"), HELP("the shortest interval that auto takes")},
+    {KEY("pliant.checkpoint.max-interval"), FIELD(checkpoint_max_interval_ms), SOME_SPAN,
+     DEFAULT("1 h"), HELP("the longest interval that auto takes")},
     {KEY("execution.checkpointing.min-pause"), FIELD(checkpoint_min_pause_ms), SPAN,
      DEFAULT("0 s"), HELP("from the end of a checkpoint to the next, at least")},
     {KEY("execution.checkpointing.timeout"), FIELD(checkpoint_timeout_ms), SOME_SPAN,
@@ -571,9 +593,19 @@ static void resolve_timing(struct pliant_config *cfg)
         cfg->max_trigger_delay_ms = 0;
 }
 
+/* An interval that is found out switches checkpointing on as well. */
+static void resolve_pace(struct pliant_config *cfg)
+{
+    if (cfg->checkpoint_pace != PLIANT_CHECKPOINT_PACE_AUTO ||
+        cfg->checkpoint_interval_ms != PLIANT_UNSET)
+        return;
+    cfg->checkpoint_interval_ms = cfg->checkpoint_max_interval_ms;
+}
+
 /* Defaults that are no constants. */
 static void resolve_dependent(struct pliant_config *cfg)
 {
+    resolve_pace(cfg);
     if (cfg->rescale_stabilization_ms == PLIANT_UNSET)
         cfg->rescale_stabilization_ms = cfg->submission_stabilization_ms;
     if (cfg->max_trigger_delay_ms == PLIANT_UNSET)
@@ -602,6 +634,12 @@ static int check_together(const struct pliant_config *cfg, struct pliant_error *
         return fail(err, -EINVAL, "jobmanager.scheduler",
                     "jobmanager.scheduler: the reactive scheduler-mode is one of the adaptive "
                     "scheduler; accepted with it: adaptive");
+    if (cfg->checkpoint_min_interval_ms > cfg->checkpoint_max_interval_ms)
+        return fail(err, -EINVAL, "pliant.checkpoint.min-interval",
+                    "pliant.checkpoint.min-interval: %lld ms is longer than max-interval; "
+                    "accepted: at most %lld ms",
+                    (long long)cfg->checkpoint_min_interval_ms,
+                    (long long)cfg->checkpoint_max_interval_ms);
     r = check_backoff(&cfg->restart, "restart-strategy.exponential-delay.initial-backoff", err);
     if (r == 0)
         r = check_backoff(&cfg->creation_retry,

@@ -126,6 +126,7 @@ static const char *const ACTIONS[] = {
     [PLIANT_ACT_STATUS_CHANGED] = "status_changed",
     [PLIANT_ACT_RESCALE_OPENED] = "rescale_opened",
     [PLIANT_ACT_RESCALE_CLOSED] = "rescale_closed",
+    [PLIANT_ACT_RESCALE_JUDGED] = "rescale_judged",
     [PLIANT_ACT_FAILURE] = "failure",
     [PLIANT_ACT_SAVEPOINT_ENDED] = "savepoint_ended",
     [PLIANT_ACT_ARCHIVED] = "archived",
@@ -170,6 +171,15 @@ static const char *const TERMINALS[] = {
     [PLIANT_TERMINAL_COMPLETED] = "COMPLETED",
     [PLIANT_TERMINAL_FAILED] = "FAILED",
     [PLIANT_TERMINAL_IGNORED] = "IGNORED",
+};
+
+static const char *const JUDGEMENTS[] = {
+    [PLIANT_JUDGED_NOT] = "none",
+    [PLIANT_JUDGED_GAIN] = "gain",
+    [PLIANT_JUDGED_CHECKPOINT] = "checkpoint",
+    [PLIANT_JUDGED_SETTLES] = "settles",
+    [PLIANT_JUDGED_STARTING] = "starting",
+    [PLIANT_JUDGED_COST] = "cost",
 };
 
 const char *pliant_state_name(enum pliant_state state)
@@ -225,6 +235,11 @@ const char *pliant_rescale_end_name(enum pliant_rescale_end end)
 const char *pliant_rescale_terminal_name(enum pliant_rescale_terminal terminal)
 {
     return NAME_OF(TERMINALS, terminal);
+}
+
+const char *pliant_judgement_name(enum pliant_judgement judgement)
+{
+    return NAME_OF(JUDGEMENTS, judgement);
 }
 
 const char *pliant_version(void)

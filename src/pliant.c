@@ -43,6 +43,20 @@ static bool modules_init(struct pliant_sched *s)
            tables_init(s);
 }
 
+static void policy_begin(struct pliant_sched *s)
+{
+    s->policy.kind = s->cfg.rescale_policy;
+    s->policy.limits = (struct worth_limits){
+        .restart_ms = s->cfg.worth.restart_ms,
+        .checkpoint_ms = s->cfg.worth.checkpoint_ms,
+        .between_losses_ms = s->cfg.worth.between_losses_ms,
+        .memory_ms = s->cfg.worth.memory_ms,
+        .min_interval_ms = s->cfg.checkpoint_min_interval_ms,
+        .max_interval_ms = s->cfg.checkpoint_max_interval_ms,
+    };
+    worth_start(&s->policy.worth);
+}
+
 /* The state of a scheduler that has seen nothing. */
 static void begin(struct pliant_sched *s)
 {
@@ -51,7 +65,7 @@ static void begin(struct pliant_sched *s)
     s->state.id = PLIANT_CREATED;
     s->idle_check = DEADLINE_NONE;
     s->failover.drain_max_moves = s->cfg.drain_max_restarts;
-    s->policy.kind = s->cfg.rescale_policy;
+    policy_begin(s);
     for (uint32_t v = 0; v < s->job->n_vertices; v++)
         s->max_parallelism[v] = s->job->vertices[v].max_parallelism;
     requirements_initial(&s->bounds, s->job, s->cfg.mode == PLIANT_MODE_REACTIVE); /* [S-PAR-3] */

@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 1u
+#define VERSION 2u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -107,6 +107,11 @@ static void executing_codec(struct codec *c, struct executing *e)
     CODEC(c, e->countdown);
     CODEC(c, e->trigger_checkpoint);
     codec_bool(c, &e->wants_checkpoint);
+    CODEC(c, e->running_since_ms);
+    CODEC(c, e->changed_at_ms);
+    CODEC(c, e->idle_slots);
+    CODEC(c, e->missed);
+    judged_codec(c, &e->judged);
     checkpointing_codec(c, &e->checkpointing);
     drain_codec(c, &e->drain);
 }
@@ -609,6 +614,39 @@ static void facts_codec(struct codec *c, struct pliant_sched *s)
     CODEC(c, s->failover.drain_moves);
 }
 
+/* A sum that has only grown and decayed. */
+static void sum_codec(struct codec *c, double *sum)
+{
+    CODEC(c, *sum);
+    codec_expect(c, *sum >= 0 && *sum <= (double)INT64_MAX);
+}
+
+static void worth_codec(struct codec *c, struct worth *w)
+{
+    sum_codec(c, &w->losses);
+    sum_codec(c, &w->stops);
+    sum_codec(c, &w->exposed_ms);
+    sum_codec(c, &w->worked_ms);
+    codec_bool(c, &w->working);
+    sum_codec(c, &w->on_grid);
+    sum_codec(c, &w->early);
+    codec_expect(c, w->early <= 1);
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++)
+        for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
+            sum_codec(c, &w->wasted_ms[i][k]);
+    sum_codec(c, &w->gap_ms);
+    sum_codec(c, &w->gap_off_ms);
+    CODEC(c, w->gaps);
+    codec_expect(c, w->gaps <= WORTH_GAPS_FEW);
+    CODEC(c, w->arrived_at_ms);
+    CODEC(c, w->counted_to_ms);
+    CODEC(c, w->forgot_to_ms);
+    CODEC(c, w->lost_at_ms);
+    CODEC(c, w->restart_ms);
+    CODEC(c, w->checkpoint_ms);
+    CODEC(c, w->stopping_ms);
+}
+
 static void sched_codec(struct codec *c, struct pliant_sched *s)
 {
     CODEC(c, s->clock.now_ms);
@@ -626,6 +664,7 @@ static void sched_codec(struct codec *c, struct pliant_sched *s)
     strategy_codec(c, &s->failover.strategy);
     strategy_codec(c, &s->creation_retry);
     facts_codec(c, s);
+    worth_codec(c, &s->policy.worth);
     failures_codec(c, &s->failures);
     timeline_codec(c, &s->timeline);
     plan_expect(c, s);

@@ -46,15 +46,18 @@ enum pliant_mode { PLIANT_MODE_NORMAL, PLIANT_MODE_REACTIVE };
 
 enum pliant_spread { PLIANT_SPREAD_NONE, PLIANT_SPREAD_NODES, PLIANT_SPREAD_DOMAINS };
 
-/* When a rescale is worth its restart. All but the first two stand for other systems, to compare
- * with; under all but the first, timings of Executing that nobody set are 0. */
+/* When a rescale is worth its restart. Those between the first two and the last stand for other
+ * systems, to compare with; under all but the first, timings of Executing that nobody set are 0. */
 enum pliant_rescale_policy {
     PLIANT_POLICY_PARALLELISM_CHANGE, /* always, when the transition manager says so: Flink's */
     PLIANT_POLICY_NEVER,              /* only a loss or a drain restarts the job */
     PLIANT_POLICY_IMMEDIATE,          /* at each change, after a checkpoint of its own */
     PLIANT_POLICY_RAY_ELASTIC,        /* looks once a minute, resizes without a checkpoint */
     PLIANT_POLICY_TORCHRUN,           /* at each change, without a checkpoint */
+    PLIANT_POLICY_WORTH,              /* when it brings more than it costs, by the job's own past */
 };
+
+enum pliant_checkpoint_pace { PLIANT_CHECKPOINT_PACE_FIXED, PLIANT_CHECKPOINT_PACE_AUTO };
 
 enum pliant_restart_kind {
     PLIANT_RESTART_UNSET, /* none without checkpointing, exponential-delay with it [S-POL-6] */
@@ -104,6 +107,10 @@ struct pliant_config {
     int64_t max_trigger_delay_ms;
     bool active_checkpoint;
     enum pliant_rescale_policy rescale_policy;
+    struct {
+        int64_t restart_ms, checkpoint_ms, between_losses_ms; /* until they are measured */
+        int64_t memory_ms;
+    } worth;
 
     /* placement */
     bool prefer_minimal_nodes;
@@ -112,6 +119,8 @@ struct pliant_config {
 
     /* checkpoints; interval PLIANT_UNSET: checkpointing is off */
     int64_t checkpoint_interval_ms;
+    enum pliant_checkpoint_pace checkpoint_pace; /* AUTO: it follows the losses seen */
+    int64_t checkpoint_min_interval_ms, checkpoint_max_interval_ms; /* ... within these */
     int64_t checkpoint_min_pause_ms;
     int64_t checkpoint_timeout_ms;
     int64_t tolerable_failed_checkpoints; /* < 0: no limit */

@@ -291,6 +291,8 @@ enum pliant_action_kind {
     PLIANT_ACT_STATUS_CHANGED,  /* .status */
     PLIANT_ACT_RESCALE_OPENED,  /* .rescale */
     PLIANT_ACT_RESCALE_CLOSED,  /* .rescale */
+    PLIANT_ACT_RESCALE_JUDGED,  /* .judged: what the policy `worth` says of a rescale, when it is
+                                   news */
     PLIANT_ACT_FAILURE,         /* .failure: an entry of the exception history was made */
     PLIANT_ACT_SAVEPOINT_ENDED, /* .savepoint: the answer to STOP or SAVEPOINT_REQUESTED */
     PLIANT_ACT_ARCHIVED,        /* .status: the job has ended; the last action of its life */
@@ -324,6 +326,8 @@ struct pliant_action {
         } change;
         struct { uint8_t from, to; } status;          /* enum pliant_job_status */
         struct { const struct pliant_rescale *record; } rescale;
+        /* flag[0]: enum pliant_judgement; parallelism in slots, gain and cost in slot-ms */
+        struct { uint32_t from, to; int64_t gain, cost; } judged;
         struct { const struct pliant_failure *entry; } failure;
         struct { const char *path, *cause; } savepoint; /* path NULL: it failed, see cause */
     };
@@ -371,6 +375,22 @@ enum pliant_rescale_terminal {
     PLIANT_TERMINALS,
 };
 
+/* Is a rescale worth its restart? */
+enum pliant_judgement {
+    PLIANT_JUDGED_NOT,        /* nobody asked, or another policy than `worth` */
+    PLIANT_JUDGED_GAIN,       /* now: the gain exceeds the cost */
+    PLIANT_JUDGED_CHECKPOINT, /* the same once a checkpoint has completed */
+    PLIANT_JUDGED_SETTLES,    /* the same once no more slots arrive */
+    PLIANT_JUDGED_STARTING,   /* not while the tasks start: that costs more than it brings */
+    PLIANT_JUDGED_COST,       /* not now: the cost exceeds the gain */
+};
+
+struct pliant_judged {
+    enum pliant_judgement judgement;
+    uint32_t from, to;  /* slots */
+    int64_t gain, cost; /* slot-ms */
+};
+
 struct pliant_rescale_vertex {
     uint32_t sufficient, desired; /* bounds */
     uint32_t pre, post;           /* parallelism; 0: none */
@@ -399,6 +419,7 @@ struct pliant_rescale {
     const struct pliant_rescale_group *groups;    /* [pliant_job_groups] */
     const struct pliant_rescale_span *spans;
     uint32_t n_spans;
+    struct pliant_judged judged; /* the last time */
 };
 
 PLIANT_API enum pliant_rescale_terminal pliant_rescale_terminal(enum pliant_rescale_end end);
@@ -545,6 +566,7 @@ PLIANT_API const char *pliant_drain_reason_name(enum pliant_drain_reason reason)
 PLIANT_API const char *pliant_rescale_trigger_name(enum pliant_rescale_trigger trigger);
 PLIANT_API const char *pliant_rescale_end_name(enum pliant_rescale_end end);
 PLIANT_API const char *pliant_rescale_terminal_name(enum pliant_rescale_terminal terminal);
+PLIANT_API const char *pliant_judgement_name(enum pliant_judgement judgement);
 PLIANT_API const char *pliant_version(void);
 
 #ifdef __cplusplus

@@ -139,6 +139,26 @@ static void draw_resources(struct chaos *c)
     cfg->local_recovery = one_in(c, 2);
 }
 
+static void draw_policy(struct chaos *c)
+{
+    static const enum pliant_rescale_policy policies[] = {
+        PLIANT_POLICY_PARALLELISM_CHANGE, PLIANT_POLICY_WORTH, PLIANT_POLICY_WORTH,
+        PLIANT_POLICY_RAY_ELASTIC, PLIANT_POLICY_IMMEDIATE};
+    static const int64_t spans_ms[] = {1, 1000, 30000, 600000};
+    struct pliant_config *cfg = &c->cfg;
+
+    cfg->rescale_policy = PICK(c, policies);
+    cfg->worth.restart_ms = PICK(c, spans_ms);
+    cfg->worth.checkpoint_ms = PICK(c, spans_ms);
+    cfg->worth.between_losses_ms = PICK(c, spans_ms);
+    cfg->worth.memory_ms = PICK(c, spans_ms);
+    if (one_in(c, 2))
+        return;
+    cfg->checkpoint_pace = PLIANT_CHECKPOINT_PACE_AUTO;
+    cfg->checkpoint_min_interval_ms = PICK(c, spans_ms);
+    cfg->checkpoint_max_interval_ms = cfg->checkpoint_min_interval_ms + PICK(c, spans_ms);
+}
+
 static void draw_limits(struct chaos *c)
 {
     static const int64_t timeouts_ms[] = {0, 1000, 30000, 180000}, leads_ms[] = {0, 1000, 5000};
@@ -163,6 +183,7 @@ static int draw_config(struct chaos *c, struct pliant_error *err)
     draw_resources(c);
     draw_checkpointing(c);
     draw_limits(c);
+    draw_policy(c);
     return pliant_config_resolve(&c->cfg, err);
 }
 

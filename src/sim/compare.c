@@ -29,7 +29,9 @@ const struct compare_policy compare_policies[] = {
     {.name = "flink-reactive",
      .settings = {{POLICY, "parallelism-change"}, {"scheduler-mode", "reactive"}}},
     {.name = "flink-stab0", .settings = {{POLICY, "parallelism-change"}, {STABILIZATION, "0 s"}}},
-    {.name = "worth", .settings = {{POLICY, "worth"}}, .learns = true},
+    {.name = "worth",
+     .settings = {{POLICY, "worth"}, {"pliant.checkpoint.interval", "auto"}},
+     .learns = true},
     {.name = "own", .own = true},
 };
 

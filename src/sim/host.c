@@ -447,6 +447,7 @@ static int on_action(struct host *h, int64_t now_ms, const struct pliant_action 
     case PLIANT_ACT_STATUS_CHANGED:
     case PLIANT_ACT_RESCALE_OPENED:
     case PLIANT_ACT_RESCALE_CLOSED:
+    case PLIANT_ACT_RESCALE_JUDGED:
     case PLIANT_ACT_FAILURE:
     case PLIANT_ACT_SAVEPOINT_ENDED:
     case PLIANT_ACTIONS:

@@ -988,6 +988,12 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
                    pliant_action_name((enum pliant_action_kind)act->kind));
         m->record_open = act->kind == PLIANT_ACT_RESCALE_OPENED;
         return;
+    case PLIANT_ACT_RESCALE_JUDGED:
+        if ((act->flag[0] == PLIANT_JUDGED_COST && act->judged.gain > act->judged.cost) ||
+            (act->flag[0] == PLIANT_JUDGED_CHECKPOINT && act->judged.gain <= act->judged.cost))
+            broken(m, "a judgement follows from its numbers", "%s",
+                   pliant_judgement_name(act->flag[0]));
+        return;
     case PLIANT_ACT_SAVEPOINT_ENDED:
         if (m->wishes-- == 0)
             broken(m, "a savepoint is answered once", "ended, but none was asked for");

@@ -150,6 +150,17 @@ static void rescale(const struct report *r, struct json *j, const struct pliant_
     json_end(j, '}');
 }
 
+static void judged(const struct report *r, struct json *j, const struct pliant_action *a)
+{
+    line_begin(j, r->view.at_ms, "judged");
+    json_string(j, "judgement", pliant_judgement_name(a->flag[0]));
+    json_uint(j, "from", a->judged.from);
+    json_uint(j, "to", a->judged.to);
+    json_int(j, "gain_slot_ms", a->judged.gain);
+    json_int(j, "cost_slot_ms", a->judged.cost);
+    json_end(j, '}');
+}
+
 static void failure(const struct report *r, struct json *j, const struct pliant_failure *entry)
 {
     const struct pliant_failure_item *root = &entry->items[0];
@@ -219,6 +230,9 @@ static bool action(const struct report *r, struct json *j, const struct pliant_a
     case PLIANT_ACT_RESCALE_OPENED:
     case PLIANT_ACT_RESCALE_CLOSED:
         rescale(r, j, a->rescale.record, a->kind == PLIANT_ACT_RESCALE_CLOSED);
+        return true;
+    case PLIANT_ACT_RESCALE_JUDGED:
+        judged(r, j, a);
         return true;
     case PLIANT_ACT_FAILURE:
         failure(r, j, a->failure.entry);

@@ -164,6 +164,12 @@ static void show_loss(struct report *r)
     group((struct text_report *)r, &common, r->view.event->node.name);
 }
 
+static void show_judgement(struct report *r, const struct pliant_action *a)
+{
+    sentence_of_judgement(line(r, "  judged"), a);
+    fputc('\n', r->o.out);
+}
+
 static void show_savepoint(struct report *r, const struct pliant_action *a)
 {
     FILE *out = line(r, "  savepoint");
@@ -184,6 +190,8 @@ static void show_action(struct report *r, const struct pliant_action *a)
         show_drain(r, a);
     } else if (a->kind == PLIANT_ACT_SAVEPOINT_ENDED) {
         show_savepoint(r, a);
+    } else if (a->kind == PLIANT_ACT_RESCALE_JUDGED) {
+        show_judgement(r, a);
     } else if (a->kind == PLIANT_ACT_REFUSED) {
         sentence_of_refusal(line(r, "  refused"), &r->view, a);
         fputc('\n', r->o.out);

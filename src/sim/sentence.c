@@ -319,3 +319,21 @@ void sentence_of_refusal(FILE *out, const struct view *v, const struct pliant_ac
     if (a->refused.vertex.v)
         fprintf(out, " (%s)", pliant_job_vertex_name(v->job, a->refused.vertex));
 }
+
+void sentence_of_judgement(FILE *out, const struct pliant_action *a)
+{
+    static const char *const follows[] = {
+        [PLIANT_JUDGED_NOT] = "nothing",
+        [PLIANT_JUDGED_GAIN] = "now",
+        [PLIANT_JUDGED_CHECKPOINT] = "after a checkpoint",
+        [PLIANT_JUDGED_SETTLES] = "once no more slots arrive",
+        [PLIANT_JUDGED_STARTING] = "not while the tasks start",
+        [PLIANT_JUDGED_COST] = "not yet",
+    };
+
+    fprintf(out,
+            "%" PRIu32 " -> %" PRIu32 " would bring %" PRId64 " slot-seconds and cost %" PRId64
+            ": %s",
+            a->judged.from, a->judged.to, a->judged.gain / 1000, a->judged.cost / 1000,
+            follows[a->flag[0]]);
+}

@@ -17,6 +17,9 @@
 /* Why this state was left for the next one. `a` is a STATE_CHANGED action of the view's step. */
 void sentence_of_change(FILE *out, const struct view *v, const struct pliant_action *a);
 
+/* What a rescale would bring and cost, and what follows. `a` is a RESCALE_JUDGED action. */
+void sentence_of_judgement(FILE *out, const struct pliant_action *a);
+
 /* Why a wish was refused. */
 void sentence_of_refusal(FILE *out, const struct view *v, const struct pliant_action *a);
 

@@ -164,9 +164,9 @@ int options_print(FILE *out, enum options_format format)
         print = print_markdown;
         fputs(markdown_head, out);
     }
+    errno = 0;
     for (size_t i = 0; (o = pliant_option_at(i)) != NULL; i++)
         print(out, o);
-    errno = 0;
     if (fflush(out) != 0 || ferror(out))
         return -(errno ? errno : EIO);
     return 0;

@@ -360,6 +360,15 @@ static void write_rescale_spans(struct json *j, const struct pliant_rescale *res
     json_end(j, ']');
 }
 
+static void write_judged(struct json *j, const struct pliant_judged *judged)
+{
+    json_string(j, "judgement", pliant_judgement_name(judged->judgement));
+    json_uint(j, "from", judged->from);
+    json_uint(j, "to", judged->to);
+    json_int(j, "gain", judged->gain);
+    json_int(j, "cost", judged->cost);
+}
+
 static void write_rescale(const struct writer *w, const struct pliant_rescale *rescale)
 {
     json_hex(w->j, "id", rescale->id, sizeof rescale->id);
@@ -372,6 +381,11 @@ static void write_rescale(const struct writer *w, const struct pliant_rescale *r
     write_rescale_vertices(w, rescale);
     write_rescale_groups(w, rescale);
     write_rescale_spans(w->j, rescale);
+    if (rescale->judged.judgement != PLIANT_JUDGED_NOT) {
+        json_begin(w->j, "judged", '{');
+        write_judged(w->j, &rescale->judged);
+        json_end(w->j, '}');
+    }
 }
 
 static void write_failure(const struct writer *w, const struct pliant_failure *failure)
@@ -452,6 +466,10 @@ static void write_action_members(const struct writer *w, const struct pliant_act
     case PLIANT_ACT_RESCALE_OPENED:
     case PLIANT_ACT_RESCALE_CLOSED:
         write_rescale(w, act->rescale.record);
+        return;
+    case PLIANT_ACT_RESCALE_JUDGED:
+        write_judged(j, &(struct pliant_judged){act->flag[0], act->judged.from, act->judged.to,
+                                                act->judged.gain, act->judged.cost});
         return;
     case PLIANT_ACT_FAILURE:
         write_failure(w, act->failure.entry);

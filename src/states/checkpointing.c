@@ -22,11 +22,25 @@ static int64_t after_pause(const struct pliant_sched *s, const struct checkpoint
     return instant_after(c->ended_at_ms, s->cfg.checkpoint_min_pause_ms);
 }
 
-static void arm_trigger(struct pliant_sched *s, struct checkpointing *c)
+static bool finds_pace(const struct pliant_sched *s)
 {
+    return s->cfg.checkpoint_pace == PLIANT_CHECKPOINT_PACE_AUTO;
+}
+
+static void arm(struct pliant_sched *s, struct checkpointing *c, bool first)
+{
+    int64_t now_ms = s->clock.now_ms;
+
     if (periodic(s, c))
         deadline_arm(&c->trigger, &s->clock,
-                     instant_after(s->clock.now_ms, s->cfg.checkpoint_interval_ms));
+                     finds_pace(s)
+                         ? worth_next_checkpoint(&s->policy.worth, &s->policy.limits, now_ms, first)
+                         : instant_after(now_ms, s->cfg.checkpoint_interval_ms));
+}
+
+static void arm_trigger(struct pliant_sched *s, struct checkpointing *c)
+{
+    arm(s, c, false);
 }
 
 struct checkpointing checkpointing_start(struct pliant_sched *s)
@@ -54,6 +68,14 @@ void checkpointing_resume(struct pliant_sched *s, struct checkpointing *c)
     c->stopped = false;
     arm_trigger(s, c);
     checkpointing_look(s, c);
+}
+
+void checkpointing_running(struct pliant_sched *s, struct checkpointing *c)
+{
+    if (!finds_pace(s))
+        return;
+    c->overdue = false;
+    arm(s, c, true);
 }
 
 /* ---- taking one ------------------------------------------------------------------------- */
@@ -164,6 +186,7 @@ static void note_completed(struct pliant_sched *s, uint64_t id, int64_t triggere
     facts->completed_at_ms = s->clock.now_ms;
     facts->triggered_at_ms = triggered_at_ms;
     facts->duration_ms = s->clock.now_ms - triggered_at_ms;
+    worth_checkpointed(&s->policy.worth, facts->duration_ms);
     previous_sizes(s, ev->checkpoint.sizes, ev->checkpoint.n_sizes);
 }
 

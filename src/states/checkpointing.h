@@ -56,6 +56,8 @@ struct pliant_sched;
 struct checkpointing checkpointing_start(struct pliant_sched *s);
 void checkpointing_stop(struct checkpointing *c); /* periodic ones */
 void checkpointing_resume(struct pliant_sched *s, struct checkpointing *c);
+/* All tasks run: an interval that is found out counts from here, others from the start. */
+void checkpointing_running(struct pliant_sched *s, struct checkpointing *c);
 
 /* Take one now, if none is pending and all tasks run; did it? */
 bool checkpoint_trigger(struct pliant_sched *s, struct checkpointing *c,

@@ -52,6 +52,21 @@ static void ask_for_checkpoint(struct pliant_sched *s)
     d->wants_checkpoint = !checkpoint_trigger(s, c, PLIANT_CHECKPOINT_DRAIN);
 }
 
+static int64_t until_move_ms(const struct pliant_sched *s)
+{
+    int64_t move_at_ms = s->state.executing.drain.end_at_ms - lead_ms(s);
+
+    return later(move_at_ms - s->clock.now_ms, 0);
+}
+
+/* `worth` leaves it at the one before the move where nodes keep to their ends. */
+static bool worth_asking(struct pliant_sched *s)
+{
+    return s->policy.kind != PLIANT_POLICY_WORTH ||
+           worth_checkpoint_at_notice(&s->policy.worth, &s->policy.limits, worth_view(s).unsafe_ms,
+                                      until_move_ms(s));
+}
+
 /* The earliest end of several; a later notice never moves it later [S-DRN-3]. */
 static void pend(struct pliant_sched *s, int64_t end_at_ms)
 {
@@ -67,7 +82,8 @@ static void pend(struct pliant_sched *s, int64_t end_at_ms)
     arm_move(s);
     if (d->last_checkpoint && d->end_at_ms - DRAIN_LIMIT_MS < d->limit.at_ms)
         deadline_arm(&d->limit, &s->clock, d->end_at_ms - DRAIN_LIMIT_MS);
-    ask_for_checkpoint(s);
+    if (worth_asking(s))
+        ask_for_checkpoint(s);
 }
 
 /* ---- who leaves ------------------------------------------------------------------------- */
@@ -147,6 +163,18 @@ static bool fits(const struct pliant_sched *s)
     return s->graph.n_units <= s->pool.n_offered;
 }
 
+/* Tasks that still start have nothing to save; `worth` starts them elsewhere at once. */
+static bool worth_moving(struct pliant_sched *s)
+{
+    struct worth_view v;
+
+    if (s->policy.kind != PLIANT_POLICY_WORTH ||
+        s->state.executing.running_since_ms != PLIANT_UNSET)
+        return false;
+    v = worth_view(s);
+    return v.q > 0 && worth_moving_early(v.p, v.q, v.left_ms, until_move_ms(s));
+}
+
 struct state drain_consider(struct pliant_sched *s)
 {
     struct drain *d = &s->state.executing.drain;
@@ -157,7 +185,7 @@ struct state drain_consider(struct pliant_sched *s)
         return drain_over(s);
     if (d->wants_checkpoint)
         ask_for_checkpoint(s);
-    if (!fits(s) || (checkpointing_on(s) && !d->covered))
+    if (!worth_moving(s) && (!fits(s) || (checkpointing_on(s) && !d->covered)))
         return STAY;
     return move(s, node_id(first_to_go(s)));
 }
@@ -233,13 +261,21 @@ struct state drain_checkpoint_failed(struct pliant_sched *s)
     return drain_consider(s);
 }
 
+/* A checkpoint that began so long ago does for the move. */
+static int64_t fresh_ms(const struct pliant_sched *s)
+{
+    if (s->policy.kind != PLIANT_POLICY_WORTH)
+        return lead_ms(s);
+    return 2 * worth_checkpoint_ms(&s->policy.worth, &s->policy.limits);
+}
+
 /* The end is near. One more checkpoint if the last is older than the lead, and no later than just
  * before the end [S-DRN-5]. */
 static bool waits_for_last_checkpoint(struct pliant_sched *s)
 {
     struct executing *e = &s->state.executing;
     struct checkpointing *c = &e->checkpointing;
-    int64_t fresh_from = s->clock.now_ms - lead_ms(s);
+    int64_t fresh_from = s->clock.now_ms - fresh_ms(s);
     int64_t limit = e->drain.end_at_ms - DRAIN_LIMIT_MS;
 
     if (!checkpointing_on(s) || limit <= s->clock.now_ms ||

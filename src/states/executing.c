@@ -55,14 +55,23 @@ static void checkpoint_for_policy(struct pliant_sched *s)
 
 static struct rescale_answer ask_policy(struct pliant_sched *s)
 {
-    return rescale_policy_ask(
-        &s->policy,
-        &(struct rescale_offer){.now_ms = s->clock.now_ms,
-                                .entered_at_ms = s->entered_at_ms,
-                                .first_change_at_ms = s->state.executing.manager.first_change_at_ms,
-                                .can_checkpoint = checkpointing_on(s),
-                                .has_checkpoint = s->checkpoints.completed_id != 0,
-                                .checkpoint_at_ms = s->checkpoints.triggered_at_ms});
+    struct rescale_offer offer = {.now_ms = s->clock.now_ms,
+                                  .entered_at_ms = s->entered_at_ms,
+                                  .first_change_at_ms =
+                                      s->state.executing.manager.first_change_at_ms,
+                                  .can_checkpoint = checkpointing_on(s),
+                                  .has_checkpoint = s->checkpoints.completed_id != 0,
+                                  .checkpoint_at_ms = s->checkpoints.triggered_at_ms,
+                                  .view = worth_view(s)};
+    struct rescale_answer answer = rescale_policy_ask(&s->policy, &offer);
+
+    if (answer.why.reason != PLIANT_JUDGED_NOT)
+        record_judged(s, &(struct pliant_judged){.judgement = answer.why.reason,
+                                                 .from = (uint32_t)offer.view.p,
+                                                 .to = (uint32_t)offer.view.q,
+                                                 .gain = answer.why.gain,
+                                                 .cost = answer.why.cost});
+    return answer;
 }
 
 /* The manager would go: ask the policy. While a drain is pending the move judges [S-DRN-7]. */
@@ -113,6 +122,19 @@ static void change(struct pliant_sched *s)
     manager_on_change(&s->state.executing.manager, &s->clock, now);
 }
 
+static void note_change(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+    struct worth_view v = worth_view(s);
+    uint64_t idle_slots = v.q > v.p ? v.q - v.p : 0;
+
+    if (idle_slots > e->idle_slots)
+        worth_arrived(&s->policy.worth, s->clock.now_ms);
+    e->missed = idle_slots > 0 ? v.missed : 0;
+    e->idle_slots = idle_slots;
+    e->changed_at_ms = s->clock.now_ms;
+}
+
 /* New slots or requirements: a change, never a trigger by itself [S-EXE-6]; the first one arms the
  * countdown of failed checkpoints [S-EXE-7]. */
 static struct state on_change(struct pliant_sched *s)
@@ -120,6 +142,7 @@ static struct state on_change(struct pliant_sched *s)
     struct executing *e = &s->state.executing;
     struct state next;
 
+    note_change(s);
     change(s);
     if (e->countdown < 0)
         e->countdown = s->cfg.max_checkpoint_failures;
@@ -290,12 +313,29 @@ static struct state on_request(struct pliant_sched *s, const struct pliant_event
 
 /* ---- tasks ------------------------------------------------------------------------------ */
 
+/* All tasks run for the first time: the restart is over, and the question may have another answer.
+ */
+static void note_running(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+
+    if (e->running_since_ms != PLIANT_UNSET || !execution_all_running(&s->graph))
+        return;
+    e->running_since_ms = s->clock.now_ms;
+    worth_restarted(&s->policy.worth, &s->policy.limits, s->clock.now_ms,
+                    s->clock.now_ms - s->entered_at_ms);
+    checkpointing_running(s, &e->checkpointing);
+    if (s->policy.kind == PLIANT_POLICY_WORTH && deadline_armed(&e->again))
+        deadline_arm(&e->again, &s->clock, s->clock.now_ms);
+}
+
 static struct state on_tasks(struct pliant_sched *s)
 {
     if (s->graph.n_live == 0)
         return s->graph.n_finished == s->graph.n_tasks
                    ? finished(s, PLIANT_JOB_FINISHED, WHY(PLIANT_REASON_ALL_FINISHED))
                    : finished(s, PLIANT_JOB_CANCELED, WHY(PLIANT_REASON_ALL_CANCELED));
+    note_running(s);
     checkpointing_look(s, &s->state.executing.checkpointing);
     checkpoint_for_policy(s);
     return drain_consider(s);
@@ -368,9 +408,17 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     e->countdown = -1;
     e->trigger_checkpoint = 0;
     e->wants_checkpoint = false;
+    e->running_since_ms = PLIANT_UNSET;
+    e->changed_at_ms = s->clock.now_ms;
+    e->idle_slots = 0;
+    e->missed = 0;
+    e->judged = (struct pliant_judged){.judgement = PLIANT_JUDGED_NOT};
+    worth_enter(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
     e->manager = manager_start(timing, &s->clock);
     if (from == PLIANT_STOP_WITH_SAVEPOINT) {
         checkpointing_resume(s, &e->checkpointing); /* [S-SWS-7] */
+        if (execution_all_running(&s->graph))
+            e->running_since_ms = s->clock.now_ms;
     } else {
         record_span(s);
         record_close(s, PLIANT_RESCALE_SUCCEEDED); /* [S-TML-8] */
@@ -381,9 +429,28 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     drain_enter(s);
 }
 
+static enum worth_end end_of_run(enum pliant_reason why)
+{
+    if (why == PLIANT_REASON_RESCALE)
+        return WORTH_RESCALED;
+    return why == PLIANT_REASON_DRAIN || why == PLIANT_REASON_RECLAIM ? WORTH_MOVED : WORTH_LOST;
+}
+
+static void note_end(struct pliant_sched *s, const struct state *next)
+{
+    int64_t since = s->state.executing.running_since_ms;
+
+    if (next->id == PLIANT_RESTARTING)
+        worth_ended(&s->policy.worth, &s->policy.limits, s->clock.now_ms,
+                    since == PLIANT_UNSET ? 0 : s->clock.now_ms - since,
+                    end_of_run(next->why.reason));
+    worth_leave(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
+}
+
 /* Whoever asked for a savepoint gets an answer, however the run ends [S-GEN-18]. */
 static void leave(struct pliant_sched *s, const struct state *next)
 {
+    note_end(s, next);
     if (s->state.executing.checkpointing.savepoint.exists)
         emit_savepoint_ended(s, NULL, pliant_reason_name(next->why.reason));
 }

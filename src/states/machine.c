@@ -166,11 +166,20 @@ static struct pool_node *current_node(struct pliant_sched *s, const char *name,
     return NULL;
 }
 
+/* Did it keep to the end that its notice named? */
+static void note_drained(struct pliant_sched *s, const struct pool_node *node)
+{
+    if (node->draining)
+        worth_drained(&s->policy.worth,
+                      s->clock.now_ms < node->drain_end_at_ms - s->cfg.drain_lead_ms);
+}
+
 static void lose(struct pliant_sched *s, struct pool_node *node)
 {
     struct failure failure;
     bool drained = node->draining || node->n_reclaimed > 0;
 
+    note_drained(s, node);
     if (node_gone(s, node, &failure)) {
         settle(s, ops(s)->on_failure(s, &failure));
         if (ops(s)->on_tasks)

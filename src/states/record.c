@@ -41,3 +41,23 @@ void record_close(struct pliant_sched *s, enum pliant_rescale_end end)
         sched_no_memory(s);
     tell(s, PLIANT_ACT_RESCALE_CLOSED, record);
 }
+
+/* The numbers change all the time; it is news when something else follows from them. */
+void record_judged(struct pliant_sched *s, const struct pliant_judged *judged)
+{
+    struct pliant_judged *told = &s->state.executing.judged;
+    struct pliant_action *act;
+
+    if (s->timeline.open)
+        s->timeline.open->view.judged = *judged;
+    if (told->judgement == judged->judgement && told->from == judged->from &&
+        told->to == judged->to)
+        return;
+    *told = *judged;
+    act = emit(s, PLIANT_ACT_RESCALE_JUDGED);
+    act->flag[0] = (uint8_t)judged->judgement;
+    act->judged.from = judged->from;
+    act->judged.to = judged->to;
+    act->judged.gain = judged->gain;
+    act->judged.cost = judged->cost;
+}

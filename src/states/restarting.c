@@ -28,8 +28,10 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
 {
     struct winding *w = &s->state.restarting.winding;
 
-    if (due == &w->down)
+    if (due == &w->down) {
+        worth_stopped(&s->policy.worth, s->clock.now_ms - s->entered_at_ms - w->delay_ms);
         return go_on(s);
+    }
     winding_give_up(s, w);
     return STAY;
 }

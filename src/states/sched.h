@@ -71,6 +71,11 @@ struct executing {
     int64_t countdown;     /* failed checkpoints left until one acts as a trigger; -1: not armed */
     uint64_t trigger_checkpoint; /* the one that is acting as a trigger now, or 0 */
     bool wants_checkpoint;       /* the policy does, but one was pending or not all tasks ran */
+    int64_t running_since_ms;    /* all tasks; PLIANT_UNSET: not yet */
+    struct pliant_judged judged; /* the last judgement that was told */
+    uint64_t idle_slots;         /* that a rescale would use, since the last change */
+    int64_t missed;              /* slot-ms of them before it */
+    int64_t changed_at_ms;       /* slots or requirements; the entry before there was one */
     struct checkpointing checkpointing;
     struct drain drain;
 };
@@ -281,6 +286,11 @@ void release_all(struct pliant_sched *s);
 /* Give back what was reclaimed and is free by now. */
 void return_reclaimed(struct pliant_sched *s);
 
+/* ---- worth_view.c ----------------------------------------------------------------------- */
+
+/* In Executing: from the present parallelism to what is achievable (in s->scratch then). */
+struct worth_view worth_view(struct pliant_sched *s);
+
 /* ---- failures.c: the one failure path --------------------------------------------------- */
 
 /* A failure without a cause gets one [S-FAIL-8]. */
@@ -321,6 +331,8 @@ void record_open(struct pliant_sched *s, bool new_epoch, enum pliant_rescale_tri
 void record_restart(struct pliant_sched *s, enum pliant_rescale_trigger trigger); /* [S-TML-6] */
 void record_span(struct pliant_sched *s);
 void record_close(struct pliant_sched *s, enum pliant_rescale_end end);
+/* What the policy says of the rescale in question, into the open record; told when it is news. */
+void record_judged(struct pliant_sched *s, const struct pliant_judged *judged);
 
 static inline bool checkpointing_on(const struct pliant_sched *s)
 {

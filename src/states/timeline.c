@@ -298,6 +298,15 @@ static void spans_codec(struct codec *c, struct rescale_record *r)
     r->view.n_spans = (uint32_t)r->spans.n;
 }
 
+void judged_codec(struct codec *c, struct pliant_judged *judged)
+{
+    CODEC_ENUM(c, judged->judgement, PLIANT_JUDGED_COST + 1);
+    CODEC(c, judged->from);
+    CODEC(c, judged->to);
+    CODEC(c, judged->gain);
+    CODEC(c, judged->cost);
+}
+
 static void record_codec(struct codec *c, const struct timeline *t, struct rescale_record *r)
 {
     for (size_t i = 0; i < sizeof r->view.id; i++) {
@@ -321,6 +330,7 @@ static void record_codec(struct codec *c, const struct timeline *t, struct resca
         CODEC(c, groups_of(r)[g].pre);
         CODEC(c, groups_of(r)[g].post);
     }
+    judged_codec(c, &r->view.judged);
     spans_codec(c, r);
     codec_text(c, &r->exception, PLIANT_CAUSE_MAX);
 }

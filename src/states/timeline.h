@@ -75,6 +75,7 @@ int timeline_close(struct timeline *t, int64_t now_ms, enum pliant_rescale_end e
 
 const struct pliant_rescale *timeline_at(const struct timeline *t, size_t i);
 /* All of it, in the codec's direction; reading: into a fresh one of the same size. */
+void judged_codec(struct codec *c, struct pliant_judged *judged);
 void timeline_codec(struct codec *c, struct timeline *t);
 void timeline_summary(const struct timeline *t, struct pliant_rescale_summary *ret);
 

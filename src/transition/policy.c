@@ -35,6 +35,32 @@ static struct rescale_answer at_next_look(const struct rescale_offer *offer)
     return not_before(instant_after(offer->now_ms, RAY_ELASTIC_LOOK_MS - since_look));
 }
 
+/* Less, or as much in another shape, is nothing that a gain could be reckoned for. */
+static struct rescale_answer weigh(const struct rescale_policy *policy,
+                                   const struct rescale_offer *offer)
+{
+    struct rescale_answer a = now();
+
+    if (offer->view.q <= offer->view.p)
+        return after_checkpoint(offer);
+    a.why = worth_judge(&policy->worth, &policy->limits, &offer->view);
+    switch (a.why.reason) {
+    case PLIANT_JUDGED_GAIN:
+        return a;
+    case PLIANT_JUDGED_CHECKPOINT:
+        a.verdict = RESCALE_AFTER_CHECKPOINT;
+        return a;
+    case PLIANT_JUDGED_SETTLES:
+    case PLIANT_JUDGED_STARTING:
+    case PLIANT_JUDGED_COST:
+    case PLIANT_JUDGED_NOT:
+        a.verdict = RESCALE_NOT_YET;
+        a.again_at_ms = instant_after(offer->now_ms, a.why.again_in_ms);
+        return a;
+    }
+    return a;
+}
+
 static struct rescale_answer answer(const struct rescale_policy *policy,
                                     const struct rescale_offer *offer)
 {
@@ -48,6 +74,8 @@ static struct rescale_answer answer(const struct rescale_policy *policy,
         return after_checkpoint(offer);
     case PLIANT_POLICY_RAY_ELASTIC:
         return at_next_look(offer);
+    case PLIANT_POLICY_WORTH:
+        return weigh(policy, offer);
     }
     return now();
 }

@@ -14,12 +14,14 @@
 #ifndef PLIANT_TRANSITION_POLICY_H
 #define PLIANT_TRANSITION_POLICY_H
 
-#include <pliant/config.h>
+#include "transition/worth.h"
 
 #define RAY_ELASTIC_LOOK_MS 60000 /* Ray Train's interval between two looks at the cluster */
 
 struct rescale_policy {
     enum pliant_rescale_policy kind;
+    struct worth worth; /* what the job has seen */
+    struct worth_limits limits;
 };
 
 /* The rescale in question. */
@@ -30,6 +32,7 @@ struct rescale_offer {
     bool can_checkpoint;        /* checkpointing is on */
     bool has_checkpoint;        /* one has completed, ... */
     int64_t checkpoint_at_ms;   /* ... and was triggered then */
+    struct worth_view view;     /* for `worth` */
 };
 
 enum rescale_verdict { RESCALE_NOW, RESCALE_AFTER_CHECKPOINT, RESCALE_NOT_YET };
@@ -37,6 +40,7 @@ enum rescale_verdict { RESCALE_NOW, RESCALE_AFTER_CHECKPOINT, RESCALE_NOT_YET };
 struct rescale_answer {
     enum rescale_verdict verdict;
     int64_t again_at_ms; /* NOT_YET: later than the offer; PLIANT_NEVER: when something changes */
+    struct worth_judgement why; /* of `worth` */
 };
 
 struct rescale_answer rescale_policy_ask(const struct rescale_policy *policy,

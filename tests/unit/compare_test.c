@@ -229,6 +229,66 @@ Test(compare, comes_to_what_the_model_says)
     }
 }
 
+static const struct compare_cost dear = {30000, 60000, 3000}, free_restart = {0, 60000, 0};
+
+Test(compare, worth_never_restarts_where_nothing_changes)
+{
+    struct cell x;
+    struct compare_result got;
+
+    cell_init(&x, HEADER UP(0, "a", 4) UP(0, "b", 4) END(36000000));
+    x.c.costs = &dear;
+    got = run(&x, "worth");
+    cr_expect_eq(got.restarts, 0u);
+    cr_expect_float_eq(got.lost, 0, 0);
+    cell_free(&x);
+}
+
+/* One node more each minute, for an hour. */
+static void growth(struct cell *x, const struct compare_cost *at)
+{
+    static const char job[] = "{vertices: [{id: v, parallelism: 64}]}";
+    char trace[8192] = HEADER;
+    struct spec_error err;
+
+    for (int i = 0; i < 60; i++) {
+        size_t n = strlen(trace);
+
+        snprintf(trace + n, sizeof trace - n,
+                 "{\"t\":%d,\"ev\":\"node_up\",\"node\":\"n%d\",\"slots\":1}\n", i * 60000, i);
+    }
+    strcat(trace, END(4800000));
+    cell_init(x, trace);
+    compare_job_free(&x->job);
+    job_spec_free(&x->spec);
+    x->spec = job_of(job);
+    cr_assert_eq(compare_job_init(&x->job, &x->spec, false, 0, &err), 0);
+    x->c.costs = at;
+}
+
+Test(compare, worth_restarts_seldom_under_steady_growth_and_gets_as_much_done)
+{
+    struct cell x;
+    struct compare_result worth, immediate;
+
+    growth(&x, &dear);
+    worth = run(&x, "worth");
+    immediate = x.c.results[policy_named(&x, "immediate")];
+    cr_expect_leq(3 * worth.restarts, immediate.restarts, "%" PRIu64 " and %" PRIu64,
+                  worth.restarts, immediate.restarts);
+    cr_expect_geq(worth.work, immediate.work, "%.0f and %.0f", worth.work, immediate.work);
+    cell_free(&x);
+}
+
+Test(compare, worth_follows_every_change_where_restarts_are_free)
+{
+    struct cell x;
+
+    growth(&x, &free_restart);
+    cr_expect_eq(run(&x, "worth").restarts, 59u);
+    cell_free(&x);
+}
+
 Test(compare, leaves_the_jobs_timing_aside_but_not_the_command_lines)
 {
     static const char trace[] = HEADER UP(0, "a", 2) UP(40000, "b", 6) END(400000);

@@ -264,6 +264,10 @@ Test(recording, writes_every_action)
          "\"spans\":[{\"state\":\"WaitingForResources\",\"enter_at_ms\":0,\"leave_at_ms\":5},"
          "{\"state\":\"Failing\",\"enter_at_ms\":5,\"leave_at_ms\":6,\"exception\":\"boom\"}]"},
         {{.kind = PLIANT_ACT_RESCALE_CLOSED, .rescale = {&rescale}}, "\"id\":\"ab01"},
+        {{.kind = PLIANT_ACT_RESCALE_JUDGED,
+          .flag = {PLIANT_JUDGED_COST},
+          .judged = {4, 5, 600000, 900000}},
+         "\"judgement\":\"cost\",\"from\":4,\"to\":5,\"gain\":600000,\"cost\":900000"},
         {{.kind = PLIANT_ACT_FAILURE, .failure = {&failure}},
          "\"items\":[{\"at_ms\":9,\"reason\":\"task-failed\",\"recoverable\":true,"
          "\"vertex\":\"map\",\"subtask\":3,\"attempt\":4,\"node\":\"n1\",\"cause\":\"oom\"},"

@@ -1,0 +1,371 @@
+/* worth.c - see worth.h */
+#include "transition/worth.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "util/deadline.h"
+#define LN2 0.6931471805599453
+
+#define HORIZON_SHARE (2.0 / 3) /* of the mean time between two stops a gain is counted ahead */
+#define SETTLE_SHARE 0.05       /* of a restart, after the last arrival */
+#define PRIOR_EPISODES 1.0      /* what the priors weigh, in episodes seen */
+#define PRIOR_SHADOW 16.0       /* ... and losses at random, against the shadows */
+#define RANDOM_RARER 1.3        /* losses come in clusters: so much rarer than their mean says */
+#define MEASURED_SHARE 0.5      /* of the newest measure in an average */
+#define NEWEST_SHARE 0.2        /* of the newest in averages of shares */
+#define EARLY_FIRST 0.5         /* taken to go early, until nodes under notice went */
+#define EPISODE_MS 1000         /* losses within it are one */
+#define REGULAR_SHARE 0.25      /* of the mean gap: arrivals no further off than this are regular */
+#define AGAIN_MS 60000          /* a cost that exceeds the gain is looked at again */
+#define GRID_MS 60000
+#define GRID_NEAR_MS 500
+#define GRID_KNOWN 0.6 /* so many losses on the grid make it one */
+#define INTERVAL_FIRST_MS 1000.0
+#define INTERVAL_STEP 1.12 /* the last of them is more than an hour */
+
+/* ---- numbers ---------------------------------------------------------------------------- */
+
+/* 2^-x, near enough; 1 at 0. */
+static double halved(double x)
+{
+    double y = x * LN2;
+
+    return 1 / (1 + y * (1 + y * (0.5 + y / 6)));
+}
+
+static int64_t whole(double x)
+{
+    return x >= (double)(INT64_MAX / 2) ? INT64_MAX / 2 : (int64_t)x;
+}
+
+static int64_t average(int64_t before_ms, int64_t took_ms)
+{
+    if (before_ms == PLIANT_UNSET)
+        return took_ms;
+    return whole((double)before_ms + MEASURED_SHARE * (double)(took_ms - before_ms));
+}
+
+/* ---- what was seen ---------------------------------------------------------------------- */
+
+void worth_start(struct worth *w)
+{
+    memset(w, 0, sizeof *w);
+    w->counted_to_ms = w->forgot_to_ms = w->lost_at_ms = w->arrived_at_ms = PLIANT_UNSET;
+    w->restart_ms = w->checkpoint_ms = PLIANT_UNSET;
+    w->early = EARLY_FIRST;
+}
+
+static void forget(struct worth *w, const struct worth_limits *l, int64_t now_ms)
+{
+    double keep = w->forgot_to_ms == PLIANT_UNSET
+                      ? 1
+                      : halved((double)(now_ms - w->forgot_to_ms) / (double)l->memory_ms);
+
+    w->forgot_to_ms = now_ms;
+    w->losses *= keep;
+    w->stops *= keep;
+    w->exposed_ms *= keep;
+    w->worked_ms *= keep;
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++)
+        for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
+            w->wasted_ms[i][k] *= keep;
+}
+
+static void count(struct worth *w, const struct worth_limits *l, int64_t now_ms)
+{
+    forget(w, l, now_ms);
+    if (w->counted_to_ms == PLIANT_UNSET)
+        return;
+    w->exposed_ms += (double)(now_ms - w->counted_to_ms);
+    w->worked_ms += w->working ? (double)(now_ms - w->counted_to_ms) : 0;
+    w->counted_to_ms = now_ms;
+}
+
+void worth_enter(struct worth *w, const struct worth_limits *l, int64_t now_ms)
+{
+    count(w, l, now_ms);
+    w->counted_to_ms = now_ms;
+}
+
+void worth_leave(struct worth *w, const struct worth_limits *l, int64_t now_ms)
+{
+    count(w, l, now_ms);
+    w->counted_to_ms = PLIANT_UNSET;
+    w->working = false;
+}
+
+void worth_stopped(struct worth *w, int64_t took_ms)
+{
+    w->stopping_ms = took_ms;
+}
+
+void worth_restarted(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t took_ms)
+{
+    count(w, l, now_ms);
+    w->working = true;
+    w->restart_ms = average(w->restart_ms, w->stopping_ms + took_ms);
+    w->stopping_ms = 0;
+}
+
+void worth_checkpointed(struct worth *w, int64_t took_ms)
+{
+    w->checkpoint_ms = average(w->checkpoint_ms, took_ms);
+}
+
+static void note_gap(struct worth *w, double gap_ms)
+{
+    double off = gap_ms > w->gap_ms ? gap_ms - w->gap_ms : w->gap_ms - gap_ms;
+
+    if (w->gaps == 0)
+        w->gap_ms = gap_ms;
+    else if (w->gaps == 1)
+        w->gap_off_ms = off;
+    if (w->gaps > 0) {
+        w->gap_ms += NEWEST_SHARE * (gap_ms - w->gap_ms);
+        w->gap_off_ms += NEWEST_SHARE * (off - w->gap_off_ms);
+    }
+    w->gaps += w->gaps < WORTH_GAPS_FEW;
+}
+
+void worth_arrived(struct worth *w, int64_t now_ms)
+{
+    if (w->arrived_at_ms != PLIANT_UNSET && now_ms - w->arrived_at_ms < EPISODE_MS)
+        return;
+    if (w->arrived_at_ms != PLIANT_UNSET)
+        note_gap(w, (double)(now_ms - w->arrived_at_ms));
+    w->arrived_at_ms = now_ms;
+}
+
+void worth_drained(struct worth *w, bool early)
+{
+    w->early += NEWEST_SHARE * (early - w->early);
+}
+
+/* ---- the shadows ------------------------------------------------------------------------ */
+
+/* The first checkpoint of a run, as a share of the interval. */
+static const double firsts[WORTH_FIRSTS] = {1, 0.8, 0.6, 0.4};
+
+/* How many were triggered until then. */
+static double triggered(double first_ms, double interval_ms, double at_ms)
+{
+    return at_ms < first_ms ? 0 : 1 + (double)whole((at_ms - first_ms) / interval_ms);
+}
+
+/* What a run of `worked_ms` would have spent on checkpoints, and lost. */
+static double wasted(double first_ms, double interval_ms, double cost_ms, double worked_ms,
+                     bool lost)
+{
+    double done = triggered(first_ms, interval_ms, worked_ms - cost_ms - 1);
+
+    if (!lost)
+        return triggered(first_ms, interval_ms, worked_ms) * cost_ms;
+    if (done < 1)
+        return worked_ms;
+    return worked_ms - first_ms - (done - 1) * (interval_ms - cost_ms);
+}
+
+static void run_shadows(struct worth *w, const struct worth_limits *l, int64_t worked_ms, bool lost)
+{
+    double interval = INTERVAL_FIRST_MS, cost = (double)worth_checkpoint_ms(w, l);
+
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= INTERVAL_STEP)
+        for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
+            w->wasted_ms[i][k] +=
+                wasted(firsts[k] * interval, interval, cost, (double)worked_ms, lost);
+}
+
+/* Who watches once a minute sees losses on the minute: the next one is likely there as well. */
+static void note_grid(struct worth *w, int64_t now_ms)
+{
+    int64_t off;
+
+    if (w->lost_at_ms != PLIANT_UNSET) {
+        off = (now_ms - w->lost_at_ms) % GRID_MS;
+        w->on_grid +=
+            NEWEST_SHARE * ((off <= GRID_NEAR_MS || off >= GRID_MS - GRID_NEAR_MS) - w->on_grid);
+    }
+    w->lost_at_ms = now_ms;
+}
+
+void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
+                 enum worth_end how)
+{
+    bool same_episode =
+        how == WORTH_LOST && w->lost_at_ms != PLIANT_UNSET && now_ms - w->lost_at_ms < EPISODE_MS;
+
+    count(w, l, now_ms);
+    run_shadows(w, l, worked_ms, how == WORTH_LOST);
+    if (same_episode)
+        return;
+    if (how == WORTH_LOST)
+        note_grid(w, now_ms);
+    w->losses += how == WORTH_LOST && worked_ms > 0;
+    w->stops += how != WORTH_RESCALED;
+}
+
+/* ---- what follows ----------------------------------------------------------------------- */
+
+int64_t worth_restart_ms(const struct worth *w, const struct worth_limits *l)
+{
+    return w->restart_ms == PLIANT_UNSET ? l->restart_ms : w->restart_ms;
+}
+
+int64_t worth_checkpoint_ms(const struct worth *w, const struct worth_limits *l)
+{
+    return w->checkpoint_ms == PLIANT_UNSET ? l->checkpoint_ms : w->checkpoint_ms;
+}
+
+int64_t worth_left_ms(const struct worth *w, const struct worth_limits *l, int64_t started_ms)
+{
+    int64_t left_ms = worth_restart_ms(w, l) - w->stopping_ms - started_ms;
+
+    return left_ms > 0 ? left_ms : 0;
+}
+
+/* Mean time between episodes, with what the prior weighs. */
+static double between(const struct worth_limits *l, double time_ms, double seen)
+{
+    return (time_ms + PRIOR_EPISODES * (double)l->between_losses_ms) / (seen + PRIOR_EPISODES);
+}
+
+/* Of each ms, what checkpoints cost and losses at random take. */
+static double at_random(double interval_ms, double cost_ms, double mean_ms)
+{
+    return cost_ms / interval_ms + interval_ms / (2 * RANDOM_RARER * mean_ms);
+}
+
+static double expected(double first_ms, double interval_ms, double cost_ms, double mean_ms)
+{
+    double share = first_ms < mean_ms ? first_ms / mean_ms : 1;
+
+    return mean_ms * (share * at_random(first_ms, cost_ms, mean_ms) +
+                      (1 - share) * at_random(interval_ms, cost_ms, mean_ms));
+}
+
+struct pace {
+    int64_t first_ms, interval_ms;
+};
+
+static struct pace find_pace(const struct worth *w, const struct worth_limits *l)
+{
+    double cost = (double)worth_checkpoint_ms(w, l);
+    double mean = between(l, w->worked_ms, w->losses);
+    double least_interval =
+        2 * cost > (double)l->min_interval_ms ? 2 * cost : (double)l->min_interval_ms;
+    double interval = INTERVAL_FIRST_MS, least = 0;
+    struct pace best = {.first_ms = whole(least_interval), .interval_ms = whole(least_interval)};
+    bool any = false;
+
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= INTERVAL_STEP) {
+        if (interval < least_interval || interval > (double)l->max_interval_ms)
+            continue;
+        for (uint32_t k = 0; k < WORTH_FIRSTS; k++) {
+            double first = firsts[k] * interval;
+            double waste =
+                w->wasted_ms[i][k] + PRIOR_SHADOW * expected(first, interval, cost, mean);
+
+            if (first < least_interval || (any && waste >= least))
+                continue;
+            any = true;
+            least = waste;
+            best = (struct pace){.first_ms = whole(first), .interval_ms = whole(interval)};
+        }
+    }
+    return best;
+}
+
+/* So that it has just completed when the next loss is likely. */
+static int64_t before_grid(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
+                           int64_t at_ms)
+{
+    int64_t cost = worth_checkpoint_ms(w, l), ahead = cost + cost / 8 + GRID_NEAR_MS;
+    int64_t off = (at_ms + ahead - w->lost_at_ms) % GRID_MS;
+    int64_t snapped = at_ms - off + (off > GRID_MS / 2 ? GRID_MS : 0);
+    int64_t least = now_ms + cost;
+
+    return snapped > least ? snapped : snapped + ((least - snapped) / GRID_MS + 1) * GRID_MS;
+}
+
+int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
+                              bool first)
+{
+    struct pace pace = find_pace(w, l);
+    int64_t at_ms = instant_after(now_ms, first ? pace.first_ms : pace.interval_ms);
+
+    return w->on_grid > GRID_KNOWN && at_ms < PLIANT_NEVER - GRID_MS
+               ? before_grid(w, l, now_ms, at_ms)
+               : at_ms;
+}
+
+/* While the tasks start, a restart with more of them costs what was spent on this one. */
+static bool worth_starting_over(const struct worth_view *v, double horizon, double restart)
+{
+    return (double)v->q * (horizon - restart) > (double)v->p * (horizon - (double)v->left_ms);
+}
+
+static int64_t until_settled(const struct worth_view *v, double restart)
+{
+    return whole(SETTLE_SHARE * restart) - v->since_arrival_ms;
+}
+
+/* Where slots arrive regularly, the next ones are waited for until as much was missed as a restart
+ * costs: that many restarts cost least. In ms from now; 0: not worth it. */
+static int64_t until_next(const struct worth *w, const struct worth_view *v, double cost)
+{
+    double overdue = w->gap_ms + 2 * w->gap_off_ms + EPISODE_MS - (double)v->since_arrival_ms;
+    double paid = (cost - (double)v->missed) / (double)(v->q - v->p);
+    bool regular = w->gaps == WORTH_GAPS_FEW && w->gap_off_ms <= REGULAR_SHARE * w->gap_ms;
+
+    if (!regular || overdue < 1 || paid < w->gap_ms - (double)v->since_arrival_ms || paid < 1)
+        return 0;
+    return whole(paid < overdue ? paid : overdue);
+}
+
+struct worth_judgement worth_judge(const struct worth *w, const struct worth_limits *l,
+                                   const struct worth_view *v)
+{
+    double restart = (double)worth_restart_ms(w, l), checkpoint = (double)worth_checkpoint_ms(w, l);
+    double horizon = HORIZON_SHARE * between(l, w->exposed_ms, w->stops);
+    double unsafe = (double)v->unsafe_ms;
+    double gain = (double)(v->q - v->p) * horizon;
+    double cost = (double)v->q * (restart + (unsafe < checkpoint ? unsafe : checkpoint));
+    struct worth_judgement j = {.gain = whole(gain), .cost = whole(cost)};
+    int64_t settles = until_settled(v, restart), next = until_next(w, v, cost);
+
+    if (v->running && next > settles)
+        settles = next;
+
+    assert(v->q > v->p);
+    if (!v->running && !worth_starting_over(v, horizon, restart)) {
+        j.reason = PLIANT_JUDGED_STARTING;
+        j.again_in_ms = v->left_ms > 0 ? v->left_ms : 1000;
+    } else if (v->running && gain <= cost) {
+        j.reason = PLIANT_JUDGED_COST;
+        j.again_in_ms = AGAIN_MS;
+    } else if (settles > 0) {
+        j.reason = PLIANT_JUDGED_SETTLES;
+        j.again_in_ms = settles;
+    } else if (v->running && v->can_checkpoint && v->unsafe_ms >= (int64_t)checkpoint &&
+               v->unsafe_ms > 0) {
+        j.reason = PLIANT_JUDGED_CHECKPOINT;
+    } else {
+        j.reason = PLIANT_JUDGED_GAIN;
+    }
+    return j;
+}
+
+bool worth_checkpoint_at_notice(const struct worth *w, const struct worth_limits *l,
+                                int64_t unsafe_ms, int64_t until_move_ms)
+{
+    return w->early * ((double)unsafe_ms + (double)until_move_ms / 2) >
+           (double)worth_checkpoint_ms(w, l);
+}
+
+bool worth_moving_early(uint64_t p, uint64_t q, int64_t left_ms, int64_t until_move_ms)
+{
+    int64_t worked_ms = until_move_ms > left_ms ? until_move_ms - left_ms : 0;
+
+    return (double)q * (double)until_move_ms > (double)p * (double)worked_ms;
+}

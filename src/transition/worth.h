@@ -1,0 +1,105 @@
+/* worth.h - what a restart costs, what it brings, and how often to take a checkpoint
+ *
+ * The job's own past, as decaying averages: what a restart and a checkpoint cost, how often the
+ * job is stopped by a loss (its work since the last checkpoint is gone) or by a planned move
+ * (nothing is gone). Until something was measured, the options' priors stand for it.
+ *
+ *   horizon   what is left of the present run on average: two thirds of the mean time between stops
+ *   gain      (q - p) x horizon     in slot-ms, for a rescale from p to q slots
+ *   cost      q x (restart + checkpoint, unless one has just completed)
+ *   interval  that which would have wasted least in the runs so far, where each candidate was run
+ *             as a shadow; few runs count little against what losses at random would make best
+ *
+ * Pure: plain values, no pointers; O(1) but for the end of a run, which is O(WORTH_INTERVALS).
+ * Units   ms, slot-ms
+ * Source  docs/states.md
+ */
+#ifndef PLIANT_TRANSITION_WORTH_H
+#define PLIANT_TRANSITION_WORTH_H
+
+#include <pliant/pliant.h>
+
+#define WORTH_INTERVALS 76u
+#define WORTH_FIRSTS 4u /* ... each with so many choices of the first of a run */
+
+#define WORTH_GAPS_FEW 3u /* more are needed to tell whether they are regular */
+
+struct worth_limits {
+    int64_t restart_ms, checkpoint_ms; /* until they are measured */
+    int64_t between_losses_ms;         /* ... */
+    int64_t memory_ms;                 /* what is older counts half */
+    int64_t min_interval_ms, max_interval_ms;
+};
+
+struct worth {
+    double losses, stops; /* episodes; stops: losses and planned moves */
+    double exposed_ms;    /* in which stops came: of Executing */
+    double worked_ms;     /* in which losses came: with all tasks running */
+    double on_grid; /* share of the losses that came a whole number of minutes after another */
+    double early;   /* share of the nodes under notice that went before their end */
+    double wasted_ms[WORTH_INTERVALS][WORTH_FIRSTS];
+    double gap_ms, gap_off_ms; /* between two arrivals: mean, and mean distance from it */
+    uint32_t gaps;             /* seen, up to WORTH_GAPS_FEW */
+    int64_t arrived_at_ms;     /* the last arrival; PLIANT_UNSET: none */
+    int64_t counted_to_ms;     /* up to here, in Executing; PLIANT_UNSET: not in Executing */
+    bool working;              /* all tasks run */
+    int64_t forgot_to_ms;      /* up to here everything has decayed; PLIANT_UNSET: nothing yet */
+    int64_t lost_at_ms;        /* the last loss; PLIANT_UNSET: none */
+    int64_t restart_ms, checkpoint_ms; /* PLIANT_UNSET: not measured */
+    int64_t stopping_ms;               /* the first part of the restart that is under way */
+};
+
+/* A rescale from p to q slots, as it looks now. */
+struct worth_view {
+    uint64_t p, q;
+    bool running;      /* all tasks do; else they will in `left_ms` at the soonest */
+    int64_t left_ms;   /* of the restart that is under way */
+    int64_t unsafe_ms; /* of work since the last checkpoint */
+    int64_t since_arrival_ms;
+    int64_t missed; /* slot-ms that stood idle since the first of these arrivals */
+    bool can_checkpoint;
+};
+
+struct worth_judgement {
+    enum pliant_judgement reason;
+    int64_t gain, cost;  /* slot-ms */
+    int64_t again_in_ms; /* > 0 for SETTLES, STARTING, COST */
+};
+
+void worth_start(struct worth *w);
+/* Executing is entered, and left. */
+void worth_enter(struct worth *w, const struct worth_limits *l, int64_t now_ms);
+void worth_leave(struct worth *w, const struct worth_limits *l, int64_t now_ms);
+/* A restart is measured in two parts: tasks went down in so long, and came up. */
+void worth_stopped(struct worth *w, int64_t took_ms);
+void worth_restarted(struct worth *w, const struct worth_limits *l, int64_t now_ms,
+                     int64_t took_ms);
+void worth_checkpointed(struct worth *w, int64_t took_ms); /* one has completed */
+/* A run that worked for `worked_ms` ended: by a loss, a planned move, or of the policy's will. */
+enum worth_end { WORTH_LOST, WORTH_MOVED, WORTH_RESCALED };
+void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
+                 enum worth_end how);
+
+void worth_arrived(struct worth *w, int64_t now_ms); /* slots that the job could use */
+/* A node under notice is gone, and the job had not had to leave it yet (early), or had. */
+void worth_drained(struct worth *w, bool early);
+
+/* At a notice: is a checkpoint now worth what it costs, when another one comes before the move? */
+bool worth_checkpoint_at_notice(const struct worth *w, const struct worth_limits *l,
+                                int64_t unsafe_ms, int64_t until_move_ms);
+/* The tasks still start, on nodes that will go: is a start on the q others worth more now? */
+bool worth_moving_early(uint64_t p, uint64_t q, int64_t left_ms, int64_t until_move_ms);
+
+struct worth_judgement worth_judge(const struct worth *w, const struct worth_limits *l,
+                                   const struct worth_view *view);
+/* When to trigger the next checkpoint: the first of a run, or after one at `now_ms`. */
+int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
+                              bool first);
+
+/* How long the tasks will yet need to come up, after `started_ms`. */
+int64_t worth_left_ms(const struct worth *w, const struct worth_limits *l, int64_t started_ms);
+/* How long a restart and a checkpoint take. */
+int64_t worth_restart_ms(const struct worth *w, const struct worth_limits *l);
+int64_t worth_checkpoint_ms(const struct worth *w, const struct worth_limits *l);
+
+#endif

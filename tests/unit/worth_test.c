@@ -1,0 +1,254 @@
+/* worth_test.c - the policy that learns: its numbers, recomputed */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "transition/policy.h"
+
+#define MIN_MS 60000
+
+static const struct worth_limits limits = {.restart_ms = 30000,
+                                           .checkpoint_ms = 3000,
+                                           .between_losses_ms = 40 * MIN_MS,
+                                           .memory_ms = 240 * MIN_MS,
+                                           .min_interval_ms = 1000,
+                                           .max_interval_ms = 60 * MIN_MS};
+
+static struct worth fresh(void)
+{
+    struct worth w;
+
+    worth_start(&w);
+    return w;
+}
+
+static struct worth_view view_of(uint64_t p, uint64_t q, int64_t unsafe_ms)
+{
+    return (struct worth_view){.p = p,
+                               .q = q,
+                               .running = true,
+                               .unsafe_ms = unsafe_ms,
+                               .since_arrival_ms = MIN_MS,
+                               .can_checkpoint = true};
+}
+
+/* A run from `from_ms` on that starts for `starting_ms`, works, and ends. */
+static void live(struct worth *w, int64_t from_ms, int64_t starting_ms, int64_t worked_ms,
+                 enum worth_end how)
+{
+    worth_enter(w, &limits, from_ms);
+    worth_restarted(w, &limits, from_ms + starting_ms, starting_ms);
+    worth_ended(w, &limits, from_ms + starting_ms + worked_ms, worked_ms, how);
+    worth_leave(w, &limits, from_ms + starting_ms + worked_ms);
+}
+
+static int64_t interval_of(const struct worth *w)
+{
+    return worth_next_checkpoint(w, &limits, 0, false);
+}
+
+/* ---- gain and cost -------------------------------------------------------------------------- */
+
+/* With nothing seen: (q - p) x 2/3 of 40 min, against q x (30 s + what a checkpoint costs, or what
+ * there is to lose where that is less). */
+Test(worth, weighs_gain_against_cost)
+{
+    static const struct {
+        uint64_t p, q;
+        int64_t unsafe_ms, gain, cost;
+        enum pliant_judgement want;
+    } rows[] = {
+        {4, 8, 60000, 4 * 1600000, 8 * 33000, PLIANT_JUDGED_CHECKPOINT},
+        {4, 8, 2000, 4 * 1600000, 8 * 32000, PLIANT_JUDGED_GAIN},
+        {4, 8, 0, 4 * 1600000, 8 * 30000, PLIANT_JUDGED_GAIN},
+        {63, 64, 60000, 1600000, 64 * 33000, PLIANT_JUDGED_COST},
+        {63, 64, 0, 1600000, 64 * 30000, PLIANT_JUDGED_COST},
+        {48, 49, 0, 1600000, 49 * 30000, PLIANT_JUDGED_GAIN},
+    };
+    struct worth w = fresh();
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct worth_view v = view_of(rows[i].p, rows[i].q, rows[i].unsafe_ms);
+        struct worth_judgement j = worth_judge(&w, &limits, &v);
+
+        cr_expect_eq(j.gain, rows[i].gain, "row %zu: gain %lld", i, (long long)j.gain);
+        cr_expect_eq(j.cost, rows[i].cost, "row %zu: cost %lld", i, (long long)j.cost);
+        cr_expect_eq(j.reason, rows[i].want, "row %zu: %s", i, pliant_judgement_name(j.reason));
+        cr_expect_eq(j.again_in_ms > 0, rows[i].want == PLIANT_JUDGED_COST, "row %zu", i);
+    }
+}
+
+/* Two stops in 20 minutes of Executing: the mean with the prior is (20 + 40) / (2 + 1) minutes. */
+Test(worth, measures_what_it_weighs)
+{
+    struct worth w = fresh();
+    struct worth_view v = view_of(4, 8, MIN_MS);
+    struct worth_judgement j;
+
+    live(&w, 0, MIN_MS, 9 * MIN_MS, WORTH_LOST);
+    worth_checkpointed(&w, 10000);
+    live(&w, 10 * MIN_MS, MIN_MS, 9 * MIN_MS, WORTH_MOVED);
+    j = worth_judge(&w, &limits, &v);
+    cr_expect_eq(j.cost, 8 * (60000 + 10000));
+    /* what is 10 minutes old counts 2^-(10 min / 4 h) */
+    cr_expect_float_eq((double)j.gain, 4.0 * 2 / 3 * 60 / 3 * MIN_MS, 4 * 2.0 / 3 * MIN_MS);
+    cr_expect_eq(worth_restart_ms(&w, &limits), 60000);
+    worth_stopped(&w, 10000);
+    cr_expect_eq(worth_left_ms(&w, &limits, 20000), 30000);
+    worth_restarted(&w, &limits, 20 * MIN_MS, 30000);
+    cr_expect_eq(worth_restart_ms(&w, &limits), 50000, "half of it is the newest: 10 s and 30 s");
+}
+
+Test(worth, follows_every_change_where_a_restart_is_free)
+{
+    struct worth_limits free = limits;
+    struct worth w = fresh();
+    struct worth_view v = view_of(1, 2, 0);
+
+    free.restart_ms = free.checkpoint_ms = 0;
+    v.since_arrival_ms = 0;
+    for (v.p = 1; v.p < 1000; v.p++, v.q++)
+        cr_assert_eq(worth_judge(&w, &free, &v).reason, PLIANT_JUDGED_GAIN);
+}
+
+Test(worth, waits_for_a_burst_to_settle_but_not_longer_than_a_restart)
+{
+    struct worth w = fresh();
+    struct worth_view v = view_of(4, 8, 0);
+    struct worth_judgement j;
+
+    v.since_arrival_ms = 0;
+    j = worth_judge(&w, &limits, &v);
+    cr_expect_eq(j.reason, PLIANT_JUDGED_SETTLES);
+    cr_expect(j.again_in_ms > 0 && j.again_in_ms <= 30000);
+    v.since_arrival_ms = j.again_in_ms;
+    cr_expect_eq(worth_judge(&w, &limits, &v).reason, PLIANT_JUDGED_GAIN);
+}
+
+Test(worth, starts_over_only_with_so_many_more_that_it_pays)
+{
+    static const struct {
+        uint64_t q;
+        int64_t left_ms;
+        enum pliant_judgement want;
+    } rows[] = {{8, 1000, PLIANT_JUDGED_GAIN},
+                {64, 1000, PLIANT_JUDGED_GAIN},
+                {5, 1000, PLIANT_JUDGED_GAIN}};
+    struct worth w = fresh();
+    struct worth_view v = view_of(4, 8, 0);
+
+    v.running = false;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        v.q = rows[i].q;
+        v.left_ms = rows[i].left_ms;
+        cr_expect_eq(worth_judge(&w, &limits, &v).reason, rows[i].want, "row %zu", i);
+    }
+    /* 64 x (1600 - 30) s < 63 x (1600 - 1) s */
+    v.p = 63;
+    v.q = 64;
+    cr_expect_eq(worth_judge(&w, &limits, &v).reason, PLIANT_JUDGED_STARTING);
+}
+
+/* ---- checkpoints ---------------------------------------------------------------------------- */
+
+Test(worth, takes_checkpoints_as_often_as_losses_ask_for)
+{
+    struct worth w = fresh();
+    int64_t before = interval_of(&w);
+
+    /* sqrt(2 x 3 s x 1.3 x 2400 s) is 136.8 s; candidates are 12 % apart */
+    cr_expect(before > 136800 / 1.12 && before < 136800 * 1.12, "%lld", (long long)before);
+    for (int i = 0; i < 20; i++)
+        live(&w, i * 5 * MIN_MS, 30000, 5 * MIN_MS - 30000 - i * 1013, WORTH_LOST);
+    cr_expect(interval_of(&w) < before, "%lld", (long long)interval_of(&w));
+    w = fresh();
+    for (int i = 0; i < 20; i++)
+        live(&w, i * 60 * MIN_MS, 30000, 59 * MIN_MS, WORTH_MOVED);
+    cr_expect(interval_of(&w) > 2 * before, "%lld", (long long)interval_of(&w));
+}
+
+Test(worth, stays_within_the_limits_of_the_interval)
+{
+    struct worth_limits narrow = limits;
+    struct worth w = fresh();
+
+    narrow.min_interval_ms = 10 * MIN_MS;
+    cr_expect_geq(worth_next_checkpoint(&w, &narrow, 0, false), 10 * MIN_MS);
+    narrow.min_interval_ms = 1000;
+    narrow.max_interval_ms = 20000;
+    cr_expect_leq(worth_next_checkpoint(&w, &narrow, 0, false), 20000);
+    narrow.max_interval_ms = 1000;
+    cr_expect_eq(worth_next_checkpoint(&w, &narrow, 0, false), 6000, "twice what one costs");
+}
+
+Test(worth, expects_losses_on_the_minute_where_they_were)
+{
+    struct worth w = fresh();
+    int64_t now = 100 * MIN_MS + 7000, at;
+
+    for (int i = 0; i < 10; i++)
+        live(&w, 10 * i * MIN_MS + 12345, 30000, 9 * MIN_MS + 17655, WORTH_LOST);
+    at = worth_next_checkpoint(&w, &limits, now, false);
+    cr_expect_eq((at + 3000) % MIN_MS, MIN_MS - 500 - 375, "done just before the minute");
+    cr_expect_gt(at, now);
+}
+
+Test(worth, counts_the_losses_of_one_instant_once)
+{
+    struct worth w = fresh(), v = fresh();
+
+    live(&w, 0, 1000, 60 * MIN_MS, WORTH_LOST);
+    live(&v, 0, 1000, 60 * MIN_MS, WORTH_LOST);
+    for (int i = 0; i < 5; i++) {
+        worth_enter(&v, &limits, 1000 + 60 * MIN_MS);
+        worth_ended(&v, &limits, 1000 + 60 * MIN_MS, 0, WORTH_LOST);
+        worth_leave(&v, &limits, 1000 + 60 * MIN_MS);
+    }
+    cr_expect_float_eq(w.stops, v.stops, 0);
+    cr_expect_float_eq(w.losses, v.losses, 0);
+}
+
+/* ---- drains --------------------------------------------------------------------------------- */
+
+Test(worth, leaves_out_the_checkpoint_at_a_notice_where_nodes_keep_to_their_end)
+{
+    struct worth w = fresh();
+
+    cr_expect(worth_checkpoint_at_notice(&w, &limits, MIN_MS, MIN_MS));
+    for (int i = 0; i < 20; i++)
+        worth_drained(&w, false);
+    cr_expect_not(worth_checkpoint_at_notice(&w, &limits, MIN_MS, MIN_MS));
+    for (int i = 0; i < 5; i++)
+        worth_drained(&w, true);
+    cr_expect(worth_checkpoint_at_notice(&w, &limits, MIN_MS, MIN_MS));
+}
+
+Test(worth, starts_elsewhere_at_once_where_the_start_would_be_in_vain)
+{
+    cr_expect(worth_moving_early(8, 6, 60000, 25000), "it would never work");
+    cr_expect(worth_moving_early(8, 6, 60000, 100000), "6 x 100 s > 8 x 40 s");
+    cr_expect_not(worth_moving_early(8, 6, 10000, 100000), "6 x 100 s < 8 x 90 s");
+}
+
+/* ---- as a policy ---------------------------------------------------------------------------- */
+
+Test(worth, answers_as_it_judges)
+{
+    struct rescale_policy policy = {.kind = PLIANT_POLICY_WORTH, .limits = limits};
+    struct rescale_offer offer = {.now_ms = 1000, .can_checkpoint = true};
+    struct rescale_answer a;
+
+    worth_start(&policy.worth);
+    offer.view = view_of(4, 8, MIN_MS);
+    cr_expect_eq(rescale_policy_ask(&policy, &offer).verdict, RESCALE_AFTER_CHECKPOINT);
+    offer.view.unsafe_ms = 0;
+    cr_expect_eq(rescale_policy_ask(&policy, &offer).verdict, RESCALE_NOW);
+    offer.view = view_of(63, 64, 0);
+    a = rescale_policy_ask(&policy, &offer);
+    cr_expect_eq(a.verdict, RESCALE_NOT_YET);
+    cr_expect_eq(a.again_at_ms, offer.now_ms + a.why.again_in_ms);
+    cr_expect_eq(a.why.reason, PLIANT_JUDGED_COST);
+    offer.view = view_of(8, 4, 0);
+    a = rescale_policy_ask(&policy, &offer);
+    cr_expect_eq(a.why.reason, PLIANT_JUDGED_NOT, "fewer are what somebody asked for");
+    cr_expect_eq(a.verdict, RESCALE_AFTER_CHECKPOINT);
+}
