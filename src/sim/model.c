@@ -559,7 +559,8 @@ static void check_backoff(struct model *m, struct model_budget *b, int64_t now_m
 }
 
 /* The job moves because nodes drain that it uses, or because others shall have slots that it
- * uses; not before the rest suffices or the end is near [S-DRN-5]. */
+ * uses; not before the rest suffices or the end is near [S-DRN-5]. Only `worth` may start over
+ * elsewhere while the tasks still start. */
 static void move_begins(struct model *m, bool drains, int64_t now_ms)
 {
     int64_t lead_ms = m->longest_ms + CHECKPOINT_MARGIN_MS, end_at_ms = PLIANT_NEVER;
@@ -578,7 +579,8 @@ static void move_begins(struct model *m, bool drains, int64_t now_ms)
         broken(m, "the drain budget pays for drains", "%s", drains ? "none" : "one");
     if (lead_ms < m->cfg->drain_lead_ms)
         lead_ms = m->cfg->drain_lead_ms;
-    if (m->plan.slots.n > offered(m) && now_ms < end_at_ms - lead_ms)
+    if (m->cfg->rescale_policy != PLIANT_POLICY_WORTH && m->plan.slots.n > offered(m) &&
+        now_ms < end_at_ms - lead_ms)
         broken(m, "a move waits for slots, or for the end", "%zu slots, not %" PRIu32,
                m->plan.slots.n, offered(m));
 }
