@@ -239,19 +239,22 @@ static void slots_granted(struct pliant_sched *s, const struct pliant_event *ev)
         added_slots(s);
 }
 
-/* Free slots go back at once; others are vacated by a move, as for a drain. */
+/* Free slots go back at once; others are vacated by a move, as for a drain. Only those are news
+ * for a move that is pending already. */
 static void slots_reclaimed(struct pliant_sched *s, const struct pliant_event *ev)
 {
     struct pool_node *node = current_node(s, ev->reclaimed.name, ev->reclaimed.incarnation);
     int64_t end = ev->reclaimed.deadline_at_ms;
+    uint32_t before;
 
     if (!node)
         return;
+    before = node->n_reclaimed;
     if (end == PLIANT_NEVER)
         end = instant_after(s->clock.now_ms, DRAIN_DEFAULT_MS);
     if (pool_reclaim(&s->pool, node, ev->reclaimed.slots, s->clock.now_ms, end) < 0)
         sched_no_memory(s);
-    else if (node->n_reclaimed > 0 && ops(s)->on_drain)
+    else if (node->n_reclaimed > before && ops(s)->on_drain)
         settle(s, ops(s)->on_drain(s, node));
 }
 

@@ -107,6 +107,26 @@ Test(reclaim, of_free_and_used_slots_counts_neither_as_room_to_move_to)
     world_free(&w);
 }
 
+Test(reclaim, of_free_slots_is_no_news_for_a_move_that_is_pending)
+{
+    struct world w = running("10 s");
+
+    reclaim(&w, "n2", 3, 60000);
+    reclaim(&w, "n1", 2, 60000);
+    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_CHECKPOINT_COMPLETED,
+                                          .checkpoint.id = w.checkpoint});
+    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_SLOTS_GRANTED,
+                                          .granted = {.name = "n1", .slots = 1}});
+    cr_expect_eq(counts(&w).slots_offered, 2);
+    world_to(&w, w.now_ms + 1000);
+    reclaim(&w, "n1", 1, 60000);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_RELEASE), 1);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_CHECKPOINT), 0, "the one after the notice will do");
+    world_node(&w, "n3", 3);
+    cr_expect_eq(counts(&w).restarts, 1);
+    world_free(&w);
+}
+
 Test(reclaim, is_no_drain_and_no_failure_so_no_budget_pays)
 {
     struct world w = world_new((struct world_spec){
