@@ -149,10 +149,8 @@ static struct state move(struct pliant_sched *s, pliant_node_id node)
                                     .since_at_ms = s->state.executing.drain.notice_at_ms}};
     struct state next = any_drains(s) ? failure_decide(s, &moved) : move_for_others(s, moved.why);
 
-    if (next.id != PLIANT_RESTARTING || !achievable(s, s->pool.n_offered))
+    if (next.id != PLIANT_RESTARTING || !target_aim(s))
         return next;
-    for (uint32_t v = 0; v < s->job->n_vertices; v++)
-        s->target[v] = s->scratch[v];
     next.restarting.has_target = true;
     next.why.detail = s->state.executing.drain.covered ? (int64_t)s->checkpoints.completed_id : 0;
     return next;

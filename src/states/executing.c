@@ -32,19 +32,16 @@ static struct state rescale(struct pliant_sched *s)
     struct why why = {.reason = PLIANT_REASON_RESCALE,
                       .since_at_ms = e->manager.first_change_at_ms,
                       .detail = (int64_t)e->trigger_checkpoint};
-    bool possible = achievable(s, s->pool.n_offered);
+    bool possible = target_aim(s);
 
     assert(possible); /* what was sufficient a moment ago [S-EXE-12] */
     (void)possible;
-    for (uint32_t v = 0; v < s->job->n_vertices; v++)
-        s->target[v] = s->scratch[v];
     manager_go(&e->manager);
     timeline_refresh(&s->timeline, &s->bounds); /* [S-TML-7] */
     return restarting(s, 0, true, why);
 }
 
-/* Its completion is a trigger, and the policy is asked again. One that is pending has to end first.
- */
+/* Its completion is a trigger, and the policy is asked again. One that is pending ends first. */
 static void checkpoint_for_policy(struct pliant_sched *s)
 {
     struct executing *e = &s->state.executing;
@@ -122,12 +119,17 @@ static void change(struct pliant_sched *s)
     manager_on_change(&s->state.executing.manager, &s->clock, now);
 }
 
+/* For `worth` alone; the others never ask what was missed. */
 static void note_change(struct pliant_sched *s)
 {
     struct executing *e = &s->state.executing;
-    struct worth_view v = worth_view(s);
-    uint64_t idle_slots = v.q > v.p ? v.q - v.p : 0;
+    struct worth_view v;
+    uint64_t idle_slots;
 
+    if (s->policy.kind != PLIANT_POLICY_WORTH)
+        return;
+    v = worth_view(s);
+    idle_slots = v.q > v.p ? v.q - v.p : 0;
     if (idle_slots > e->idle_slots)
         worth_arrived(&s->policy.worth, s->clock.now_ms);
     e->missed = idle_slots > 0 ? v.missed : 0;

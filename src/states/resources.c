@@ -22,6 +22,14 @@ bool achievable_differs(struct pliant_sched *s)
     return achievable(s, s->pool.n_offered) && !same(s, s->graph.parallelism);
 }
 
+bool target_aim(struct pliant_sched *s)
+{
+    if (!achievable(s, s->pool.n_offered))
+        return false;
+    memcpy(s->target, s->scratch, s->job->n_vertices * sizeof *s->target);
+    return true;
+}
+
 /* With free slots: one that is still used by the old run does not count [S-RST-5]. */
 bool achievable_is_target(struct pliant_sched *s)
 {

@@ -274,6 +274,8 @@ void outbox_free(struct pliant_sched *s);
 bool achievable(struct pliant_sched *s, uint64_t n_slots);
 bool achievable_differs(struct pliant_sched *s); /* ... with all slots, from the running one */
 bool achievable_is_target(struct pliant_sched *s);
+/* Aim at what all slots allow: it becomes s->target; false: not sufficient, no target. */
+bool target_aim(struct pliant_sched *s);
 void declare(struct pliant_sched *s);
 /* Compute s->plan from the free slots; false: not sufficient. */
 bool plan_compute(struct pliant_sched *s);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/deadline.h"
+
 #define LN2 0.6931471805599453
 
 #define HORIZON_SHARE (2.0 / 3) /* of the mean time between two stops a gain is counted ahead */
