@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
     # to build
     gcc libc6-dev cmake make ninja-build pkg-config
-    libcjson-dev libyaml-dev uthash-dev
+    libcjson-dev libyaml-dev uthash-dev libzmq3-dev libczmq-dev libsqlite3-dev
     # to test: second compiler, its sanitizers and fuzzer, their readable stacks
     libcriterion-dev clang libclang-rt-14-dev llvm valgrind
     # to check: coverage, form, analysis, scripts, drawings

@@ -1,0 +1,27 @@
+/* clock.h - the daemon's three times
+ *
+ *     now     drives the cores: Unix time at the first look, then CLOCK_BOOTTIME, so it goes on
+ *             during a suspend and does not follow NTP; never below what a journal has seen
+ *     awake   liveness: like now, but a stretch in which the reactor did not run (suspend, SIGSTOP,
+ *             a debugger) counts as one second at most: agents could not be heard in it
+ *     unix    the wall clock, for instants that cross the edges
+ */
+#ifndef PLIANT_DAEMON_CLOCK_H
+#define PLIANT_DAEMON_CLOCK_H
+
+#include <stdint.h>
+
+struct daemon_clock {
+    int64_t offset_ms;                 /* now = boot time + offset */
+    int64_t now_ms, awake_ms, unix_ms; /* as of the last look */
+};
+
+void clock_start(struct daemon_clock *c, int64_t not_before_ms);
+void clock_look(struct daemon_clock *c);
+void clock_not_before(struct daemon_clock *c, int64_t at_ms);
+
+/* A wall-clock instant on the clock of the cores, as of the last look, and back. */
+int64_t clock_of_unix(const struct daemon_clock *c, int64_t unix_ms);
+int64_t clock_to_unix(const struct daemon_clock *c, int64_t at_ms);
+
+#endif

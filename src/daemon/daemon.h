@@ -1,0 +1,283 @@
+/* daemon.h - pliantd from within: what its modules share
+ *
+ * One thread, one reactor. A turn takes in what has come (messages, timers, signals), runs the
+ * schedulers, commits once, and only then lets out what follows from it:
+ *
+ *     reactor.c     poll -> take in -> run -> commit -> let out
+ *     agents.c      sessions with agents: HELLO .. GOODBYE, liveness, fencing, reconciling
+ *     jobs.c        registry; a core each: journal, step, actions (actions.c), snapshot
+ *     slots.c       which job has which slot of which node (fair_share.c says how many)
+ *     checkpoints.c a checkpoint from trigger to manifest (graph jobs)
+ *     groups.c      worker groups: reports, collectives, ports, ranks, notices
+ *     deploy.c      a DEPLOY action -> a DEPLOYMENT with its environment
+ *     requests.c    what clients ask for; status.c: the documents they get
+ *     events.c      the event stream
+ *     recover.c     from the store to where the last daemon was
+ *
+ * While the store fails nothing is taken in but signs of life, and nothing is let out but them and
+ * errors: no core steps, so nothing can get lost; agents say again what was not taken in.
+ *
+ * Units   _ms on the daemon's clock (clock.h), which starts near Unix time and never goes back;
+ *         _unix_ms are wall-clock instants and only cross the edges
+ */
+#ifndef PLIANT_DAEMON_DAEMON_H
+#define PLIANT_DAEMON_DAEMON_H
+
+#include <pliant/pliant.h>
+
+#include "daemon/clock.h"
+#include "rpc/peer.h"
+#include "spec/job_spec.h"
+#include "spec/options.h"
+#include "store/store.h"
+#include "util/hash.h"
+#include "util/vec.h"
+
+/* ---- nodes ------------------------------------------------------------------------------- */
+
+enum node_state {
+    NODE_UP,      /* in session */
+    NODE_AWAITED, /* known, without a session: the daemon or the connection has just come back,
+                     or the agent's keeper holds the tasks */
+};
+
+struct daemon_slot {
+    struct daemon_job *job; /* NULL: free */
+    uint32_t index;         /* the job's own number of it [pliant_slot_index] */
+};
+
+struct daemon_node {
+    char *name;
+    uint64_t incarnation;
+    enum node_state state;
+    bool keep_tasks;
+    uint32_t n_slots, n_used; /* used: given to a job */
+    struct daemon_slot *slots;
+    char *address, *host, *zone, *domain; /* NULL: not given */
+    struct pliant_label *labels;
+    size_t n_labels;
+    int64_t pid;
+
+    struct rpc_id peer; /* while NODE_UP */
+    int connection;
+    uint64_t seq_in, seq_out;
+    bool behind;         /* a message to it was dropped: RESYNC at its next sign of life */
+    int64_t heard_at_ms; /* awake time */
+    int64_t lost_at_ms;  /* awake time; when it counts as lost unless it speaks */
+
+    bool draining, drained_by_operator;
+    enum pliant_drain_reason drain_reason;
+    int64_t drain_end_at_ms; /* PLIANT_NEVER: none was given */
+
+    /* gathered in this turn, one message each when it ends */
+    struct json deploy, stop, forget;
+    uint32_t n_deploy, n_stop, n_forget;
+    UT_hash_handle hh;
+};
+
+/* ---- jobs -------------------------------------------------------------------------------- */
+
+/* What the host knows of an attempt, beside what the core does. Keyed by job, vertex, subtask,
+ * attempt. */
+struct daemon_task {
+    struct {
+        uint32_t vertex, subtask, attempt;
+    } key;
+    struct daemon_node *node;
+    uint32_t slot; /* of the node */
+    int64_t pid;   /* 0: unknown */
+    int64_t since_unix_ms;
+    uint64_t rss_bytes, cpu_ms;
+    bool stopping;
+    UT_hash_handle hh;
+};
+
+struct daemon_job {
+    char id[STORE_ID];
+    char *name, *spec_text, *file;
+    int64_t order, submitted_unix_ms, ended_unix_ms;
+    struct job_spec spec;
+    struct pliant_config config; /* resolved */
+    struct options options;
+    char *options_json;
+    struct pliant_sched *sched; /* NULL: ended, then `final` has its documents */
+    char *final;
+    uint64_t n_steps, n_snapshot;    /* of the journal */
+    struct daemon_task *tasks;       /* live or unforgotten */
+    uint32_t declared, declared_min; /* slots [DECLARE] */
+    bool scan_slots;                 /* its share may have changed */
+    struct checkpoints *checkpoints; /* checkpoints.c */
+    struct group *group;             /* groups.c; NULL: a graph job */
+    struct waiting_reply *waiting;   /* requests.c: who waits for a savepoint */
+    UT_hash_handle hh;
+};
+
+/* ---- the daemon -------------------------------------------------------------------------- */
+
+struct daemon_options {
+    struct options all;
+    const char *state_dir;
+    char *agents_endpoint, *clients_endpoint, *events_endpoint;
+    bool insecure;
+    int64_t heartbeat_interval_ms, heartbeat_timeout_ms, orphan_timeout_ms;
+    int64_t snapshot_every; /* steps */
+};
+
+struct daemon {
+    struct daemon_options opts;
+    struct daemon_clock clock;
+    struct store *store;
+    struct rpc_auth *auth; /* NULL: no keys */
+    struct rpc_server *agents_end, *clients_end, *events_end;
+    uint64_t epoch;
+    struct daemon_node *nodes; /* by name */
+    struct daemon_job *jobs;   /* by id, in order of submission */
+    int64_t next_order;
+    struct fact_queue *facts; /* events for cores, to be taken in order (jobs.c) */
+    struct outbox *out;       /* what leaves after the commit (outbox.c) */
+    struct requests *requests;
+    struct event_stream *events;
+    bool ending, stop_jobs;
+    int exit_code;
+    /* counters, for PING and tests */
+    uint64_t turns, commits, facts_taken;
+};
+
+/* ---- jobs.c ------------------------------------------------------------------------------ */
+
+/* Take an event into a job's core in this turn: it is journaled, stepped, and its actions are
+ * carried out, after the events already queued. Copies what it needs. -ENOMEM ends the daemon. */
+void job_fact(struct daemon *d, struct daemon_job *job, const struct pliant_event *ev);
+/* Run until no fact is left and no core is due at `now`. */
+void jobs_run(struct daemon *d);
+int64_t jobs_next_deadline(const struct daemon *d); /* PLIANT_NEVER: none */
+
+/* A new job from its text, stored with this turn. `id` NULL: a new one. 0, -EINVAL (*err), -EEXIST.
+ */
+int job_submit(struct daemon *d, const char *spec, size_t size, const char *file,
+               const struct doc *options, const struct doc_file *f, const char *id,
+               struct daemon_job **ret, struct spec_error *err);
+struct daemon_job *job_find(struct daemon *d, const char *id_prefix_or_name,
+                            struct spec_error *err);
+struct daemon_task *job_task(struct daemon_job *job, const struct pliant_task *task);
+void job_snapshot_if_due(struct daemon *d, struct daemon_job *job);
+
+/* ---- actions.c --------------------------------------------------------------------------- */
+
+void actions_carry_out(struct daemon *d, struct daemon_job *job, const struct pliant_actions *acts);
+
+/* ---- agents.c ---------------------------------------------------------------------------- */
+
+void agents_take(struct daemon *d, const struct rpc_message *m); /* a message from an agent */
+void agents_gone(struct daemon *d);                              /* closed connections */
+void agents_expire(struct daemon *d);
+int64_t agents_next_deadline(const struct daemon *d); /* awake time */
+struct daemon_node *node_find(struct daemon *d, const char *name);
+void node_lose(struct daemon *d, struct daemon_node *node, const char *why);
+void node_drain(struct daemon *d, struct daemon_node *node, enum pliant_drain_reason reason,
+                int64_t end_at_ms, bool by_operator);
+void node_undrain(struct daemon *d, struct daemon_node *node);
+
+/* ---- slots.c, fair_share.c ---------------------------------------------------------------- */
+
+/* Shares anew what is there: grants and reclaims become facts of the jobs. Cheap when nothing
+ * changed. */
+void slots_share(struct daemon *d);
+void slots_of_new_node(struct daemon *d, struct daemon_node *node);
+void slots_of_lost_node(struct daemon *d, struct daemon_node *node); /* before it is freed */
+void slots_released(struct daemon *d, struct daemon_job *job, const pliant_slot_id *slots,
+                    uint32_t n);
+void slots_of_ended_job(struct daemon *d, struct daemon_job *job);
+/* The node's slot that the job knows as (node, index); UINT32_MAX: none. */
+uint32_t slots_find(const struct daemon_node *node, const struct daemon_job *job, uint32_t index);
+
+struct share_claim { /* in order of submission */
+    uint32_t minimal, desired, held;
+    uint32_t target; /* out */
+};
+/* Minimum first in the order of the claims, then max-min fair up to desired. O(n log n). */
+void fair_share(struct share_claim *claims, size_t n, uint32_t slots);
+
+/* ---- deploy.c ---------------------------------------------------------------------------- */
+
+void deploy_task(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
+                 pliant_slot_id slot, uint64_t restore);
+void stop_task(struct daemon *d, struct daemon_job *job, struct daemon_task *task);
+
+/* ---- checkpoints.c ------------------------------------------------------------------------ */
+
+void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct pliant_action *act);
+void checkpoints_part(struct daemon *d, struct daemon_job *job, const struct doc_file *f,
+                      const struct doc *part);
+void checkpoints_task_over(struct daemon *d, struct daemon_job *job,
+                           const struct pliant_task *task);
+void checkpoints_lost(struct daemon *d, struct daemon_job *job); /* after recovery: none goes on */
+/* The directory of a completed checkpoint; NULL: unknown. */
+const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t id);
+void checkpoints_free(struct daemon_job *job);
+
+/* ---- groups.c ----------------------------------------------------------------------------- */
+
+int group_open(struct daemon *d, struct daemon_job *job,
+               struct spec_error *err); /* manifest, lease */
+void group_report(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
+                  const struct doc_file *f, const struct doc *report);
+void group_enter(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
+                 const struct doc_file *f, const struct doc *enter);
+void group_reserve(struct daemon *d, struct daemon_job *job, const struct pliant_action *act);
+void group_port(struct daemon *d, struct daemon_job *job, const struct doc_file *f,
+                const struct doc *port);
+void group_environment(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
+                       struct json *env);
+void group_close(struct daemon *d, struct daemon_job *job);
+
+/* ---- requests.c, status.c, events.c --------------------------------------------------------- */
+
+void requests_take(struct daemon *d, const struct rpc_message *m);
+void requests_savepoint_ended(struct daemon *d, struct daemon_job *job, const char *path,
+                              const char *cause);
+void requests_refused(struct daemon *d, struct daemon_job *job, enum pliant_reason reason);
+void requests_log(struct daemon *d, const struct doc_file *f, const struct doc *log);
+void requests_expire(struct daemon *d);
+
+void status_of_job(struct daemon *d, const struct daemon_job *job, const char *key, struct json *j);
+/* All documents of a job that ends, for store_job_end() and for later requests. */
+void status_final(struct daemon *d, const struct daemon_job *job, struct json *j);
+
+/* Begin an event; the caller adds members and calls events_end(). */
+struct json *events_begin(struct daemon *d, const char *kind, const struct daemon_job *job);
+void events_end(struct daemon *d);
+void events_beat(struct daemon *d); /* if nothing was said for 5 s */
+int64_t events_next_deadline(const struct daemon *d);
+
+/* ---- outbox.c ------------------------------------------------------------------------------- */
+
+/* Each keeps a copy until outbox_flush(), which sends in this order. */
+void outbox_to_node(struct daemon *d, struct daemon_node *node, enum message_type type,
+                    const struct json *body);
+struct reply_to {
+    struct rpc_id peer;
+    uint64_t sequence;
+    enum message_type of;
+};
+void outbox_reply(struct daemon *d, const struct reply_to *to, const struct json *body);
+void outbox_refuse(struct daemon *d, const struct reply_to *to, const char *code,
+                   const char *format, ...) __attribute__((format(printf, 4, 5)));
+void outbox_event(struct daemon *d, const struct json *body);
+void outbox_flush(struct daemon *d);
+/* At once, whatever the store does: signs of life, errors. */
+void send_now(struct daemon *d, struct daemon_node *node, enum message_type type,
+              const struct json *body);
+
+/* ---- recover.c, reactor.c -------------------------------------------------------------------- */
+
+int daemon_recover(struct daemon *d, struct spec_error *err);
+int daemon_open(struct daemon *d, struct spec_error *err);
+int daemon_run(struct daemon *d); /* until a signal or SHUTDOWN; the exit code */
+void daemon_close(struct daemon *d);
+
+/* logfmt to standard error (or the journal's prefix): level is 3 error, 4 warning, 6 info, 7 debug.
+ */
+void log_line(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
