@@ -242,7 +242,7 @@ Test(job_spec, the_example_is_read_and_its_options_too)
     struct spec_error err;
 
     cr_assert(eq(int, job_spec_read("examples/wordcount.yaml", &spec, &err), 0), "%s", err.text);
-    cr_assert(eq(int, options_add(&o, OPTIONS_JOB, &spec.doc, spec.config, &err), 0), "%s",
+    cr_assert(eq(int, options_add_job(&o, &spec.doc, spec.config, spec.group, &err), 0), "%s",
               err.text);
     cr_assert(eq(int, options_resolve(&o, &cfg, &err), 0), "%s", err.text);
     cr_expect(eq(int, pliant_job_check(spec.job, &cfg, NULL), 0));
