@@ -41,9 +41,17 @@ enum node_state {
                      or the agent's keeper holds the tasks */
 };
 
+#define SLOT_UNNAMED UINT32_MAX /* the job's core has not named it yet */
+
 struct daemon_slot {
     struct daemon_job *job; /* NULL: free */
-    uint32_t index;         /* the job's own number of it [pliant_slot_index] */
+    uint32_t index;         /* the job's own number of it [pliant_slot_index], or SLOT_UNNAMED */
+};
+
+/* A job whose core knows the node: it was told NODE_UP of this life, and must be told the rest. */
+struct daemon_tenant {
+    struct daemon_job *job;
+    uint32_t held, reclaimed; /* slots; reclaimed: asked back, and not yet released */
 };
 
 struct daemon_node {
@@ -53,7 +61,8 @@ struct daemon_node {
     bool keep_tasks;
     uint32_t n_slots, n_used; /* used: given to a job */
     struct daemon_slot *slots;
-    char *address, *host, *zone, *domain; /* NULL: not given */
+    struct VEC(struct daemon_tenant) tenants; /* of news of the node each of them is told */
+    char *address, *host, *zone, *domain;     /* NULL: not given */
     struct pliant_label *labels;
     size_t n_labels;
     int64_t pid;
@@ -105,7 +114,7 @@ struct daemon_job {
     uint64_t n_steps, n_snapshot;    /* of the journal */
     struct daemon_task *tasks;       /* live or unforgotten */
     uint32_t declared, declared_min; /* slots [DECLARE] */
-    bool scan_slots;                 /* its share may have changed */
+    bool scan_slots;                 /* its share may have changed [DECLARE, requirements] */
     struct checkpoints *checkpoints; /* checkpoints.c */
     struct group *group;             /* groups.c; NULL: a graph job */
     struct waiting_reply *waiting;   /* requests.c: who waits for a savepoint */
@@ -137,6 +146,7 @@ struct daemon {
     struct outbox *out;       /* what leaves after the commit (outbox.c) */
     struct requests *requests;
     struct event_stream *events;
+    bool share_slots; /* slots came, went, or were given back */
     bool ending, stop_jobs;
     int exit_code;
     /* counters, for PING and tests */
@@ -154,6 +164,11 @@ int64_t jobs_next_deadline(const struct daemon *d); /* PLIANT_NEVER: none */
 
 /* A new job from its text, stored with this turn. `id` NULL: a new one. 0, -EINVAL (*err), -EEXIST.
  */
+/* Decode without registering: spec, config and options layered (daemon's < job's < these). */
+int job_decode(struct daemon *d, const char *spec, size_t size, const char *file,
+               const struct doc *options, const struct doc_file *f, struct daemon_job **ret,
+               struct spec_error *err);
+void job_free(struct daemon_job *job); /* one that is not registered */
 int job_submit(struct daemon *d, const char *spec, size_t size, const char *file,
                const struct doc *options, const struct doc_file *f, const char *id,
                struct daemon_job **ret, struct spec_error *err);
@@ -181,21 +196,31 @@ void node_undrain(struct daemon *d, struct daemon_node *node);
 /* ---- slots.c, fair_share.c ---------------------------------------------------------------- */
 
 /* Shares anew what is there: grants and reclaims become facts of the jobs. Cheap when nothing
- * changed. */
-void slots_share(struct daemon *d);
+ * changed. Needs a queue without facts: call it after jobs_run(), and jobs_run() again while it
+ * answers true (there are new facts). */
+bool slots_share(struct daemon *d);
+/* A life of a node begins: node->n_slots is set, `slots` NULL. */
 void slots_of_new_node(struct daemon *d, struct daemon_node *node);
-void slots_of_lost_node(struct daemon *d, struct daemon_node *node); /* before it is freed */
+/* It ends: each tenant is told NODE_LOST, nobody has its slots. Call it before it is freed. */
+void slots_of_lost_node(struct daemon *d, struct daemon_node *node);
+/* It drains, or does no longer: each tenant is told. node->draining and the rest are set. */
+void slots_of_drained_node(struct daemon *d, struct daemon_node *node);
+/* After recovery, when cores are restored and nodes have their `slots` from the store. */
+void slots_recovered(struct daemon *d);
 void slots_released(struct daemon *d, struct daemon_job *job, const pliant_slot_id *slots,
                     uint32_t n);
 void slots_of_ended_job(struct daemon *d, struct daemon_job *job);
-/* The node's slot that the job knows as (node, index); UINT32_MAX: none. */
-uint32_t slots_find(const struct daemon_node *node, const struct daemon_job *job, uint32_t index);
+/* The node's slot that the job knows as (node, index); UINT32_MAX: none. When the core names a slot
+ * for the first time, it becomes one of those that the job was given, and that is stored. */
+uint32_t slots_find(struct daemon *d, struct daemon_node *node, struct daemon_job *job,
+                    uint32_t index);
 
 struct share_claim { /* in order of submission */
     uint32_t minimal, desired, held;
     uint32_t target; /* out */
 };
-/* Minimum first in the order of the claims, then max-min fair up to desired. O(n log n). */
+/* Minimum first in the order of the claims, then max-min fair up to desired. Who can't get his
+ * minimum in full gets what nobody else wants. O(n), 32 times. */
 void fair_share(struct share_claim *claims, size_t n, uint32_t slots);
 
 /* ---- deploy.c ---------------------------------------------------------------------------- */
@@ -215,6 +240,9 @@ void checkpoints_lost(struct daemon *d, struct daemon_job *job); /* after recove
 /* The directory of a completed checkpoint; NULL: unknown. */
 const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t id);
 void checkpoints_free(struct daemon_job *job);
+void checkpoints_tidy(struct daemon *d); /* after a commit: delete what retention lets go */
+/* Rows of a document, newest first. */
+void checkpoints_write(struct daemon *d, const struct daemon_job *job, struct json *j);
 
 /* ---- groups.c ----------------------------------------------------------------------------- */
 
