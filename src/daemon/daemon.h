@@ -162,13 +162,13 @@ void job_fact(struct daemon *d, struct daemon_job *job, const struct pliant_even
 void jobs_run(struct daemon *d);
 int64_t jobs_next_deadline(const struct daemon *d); /* PLIANT_NEVER: none */
 
-/* A new job from its text, stored with this turn. `id` NULL: a new one. 0, -EINVAL (*err), -EEXIST.
- */
 /* Decode without registering: spec, config and options layered (daemon's < job's < these). */
 int job_decode(struct daemon *d, const char *spec, size_t size, const char *file,
                const struct doc *options, const struct doc_file *f, struct daemon_job **ret,
                struct spec_error *err);
 void job_free(struct daemon_job *job); /* one that is not registered */
+/* A new job from its text, stored with this turn. `id` NULL: a new one. 0, -EINVAL (*err), -EEXIST.
+ */
 int job_submit(struct daemon *d, const char *spec, size_t size, const char *file,
                const struct doc *options, const struct doc_file *f, const char *id,
                struct daemon_job **ret, struct spec_error *err);
@@ -267,6 +267,9 @@ void requests_savepoint_ended(struct daemon *d, struct daemon_job *job, const ch
 void requests_refused(struct daemon *d, struct daemon_job *job, enum pliant_reason reason);
 void requests_log(struct daemon *d, const struct doc_file *f, const struct doc *log);
 void requests_expire(struct daemon *d);
+int64_t requests_next_deadline(const struct daemon *d);
+void requests_of_ended_job(struct daemon *d, struct daemon_job *job); /* nobody waits any more */
+void requests_close(struct daemon *d);
 
 void status_of_job(struct daemon *d, const struct daemon_job *job, const char *key, struct json *j);
 /* All documents of a job that ends, for store_job_end() and for later requests. */
@@ -277,6 +280,7 @@ struct json *events_begin(struct daemon *d, const char *kind, const struct daemo
 void events_end(struct daemon *d);
 void events_beat(struct daemon *d); /* if nothing was said for 5 s */
 int64_t events_next_deadline(const struct daemon *d);
+void events_close(struct daemon *d);
 
 /* ---- outbox.c ------------------------------------------------------------------------------- */
 
