@@ -146,7 +146,8 @@ struct daemon {
     struct outbox *out;       /* what leaves after the commit (outbox.c) */
     struct requests *requests;
     struct event_stream *events;
-    bool share_slots; /* slots came, went, or were given back */
+    uint64_t event_sequence; /* of the last event that was put out */
+    bool share_slots;        /* slots came, went, or were given back */
     bool ending, stop_jobs;
     int exit_code;
     /* counters, for PING and tests */
@@ -218,6 +219,7 @@ uint32_t slots_find(struct daemon *d, struct daemon_node *node, struct daemon_jo
 struct share_claim { /* in order of submission */
     uint32_t minimal, desired, held;
     uint32_t target; /* out */
+    bool satisfied;  /* out: the target is not below the minimum */
 };
 /* Minimum first in the order of the claims, then max-min fair up to desired. Who can't get his
  * minimum in full gets what nobody else wants. O(n), 32 times. */
@@ -295,7 +297,7 @@ struct reply_to {
 void outbox_reply(struct daemon *d, const struct reply_to *to, const struct json *body);
 void outbox_refuse(struct daemon *d, const struct reply_to *to, const char *code,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
-void outbox_event(struct daemon *d, const struct json *body);
+void outbox_event(struct daemon *d, const struct json *body); /* its number: ++d->event_sequence */
 void outbox_flush(struct daemon *d);
 /* At once, whatever the store does: signs of life, errors. */
 void send_now(struct daemon *d, struct daemon_node *node, enum message_type type,
@@ -307,6 +309,11 @@ int daemon_recover(struct daemon *d, struct spec_error *err);
 int daemon_open(struct daemon *d, struct spec_error *err);
 int daemon_run(struct daemon *d); /* until a signal or SHUTDOWN; the exit code */
 void daemon_close(struct daemon *d);
+
+/* The memory that somebody asked for, or the end of the daemon (exit code 4): what was acknowledged
+ * is in the store, and the next daemon goes on from there. */
+void *need(void *memory);
+char *need_text(const char *s); /* a copy; NULL of NULL */
 
 /* logfmt to standard error (or the journal's prefix): level is 3 error, 4 warning, 6 info, 7 debug.
  */
