@@ -54,6 +54,12 @@ struct daemon_tenant {
     uint32_t held, reclaimed; /* slots; reclaimed: asked back, and not yet released */
 };
 
+/* Elements of a list of JSON that a message gathers in a turn. */
+struct gathered {
+    char *v;
+    size_t n, cap;
+};
+
 struct daemon_node {
     char *name;
     uint64_t incarnation;
@@ -78,26 +84,41 @@ struct daemon_node {
     enum pliant_drain_reason drain_reason;
     int64_t drain_end_at_ms; /* PLIANT_NEVER: none was given */
 
-    /* gathered in this turn, one message each when it ends */
-    struct json deploy, stop, forget;
-    uint32_t n_deploy, n_stop, n_forget;
-    UT_hash_handle hh;
+    struct daemon_task *tasks; /* on it, as far as the daemon knows */
+
+    /* gathered in this turn, one message each when it ends (deploy.c) */
+    struct gathered deploy, stop, forget;
+    bool has_gathered;
+    struct daemon_node *next_gathered;
+    UT_hash_handle hh, by_peer; /* by_peer: while NODE_UP */
 };
 
 /* ---- jobs -------------------------------------------------------------------------------- */
 
 /* What the host knows of an attempt, beside what the core does. Keyed by job, vertex, subtask,
- * attempt. */
+ * attempt; from its deployment until its end was taken in or its node is lost. */
 struct daemon_task {
     struct {
         uint32_t vertex, subtask, attempt;
     } key;
+    struct daemon_job *job;
     struct daemon_node *node;
-    uint32_t slot; /* of the node */
-    int64_t pid;   /* 0: unknown */
+    struct daemon_task *prev, *next; /* on the node */
+    uint32_t slot;                   /* of the node */
+    int64_t pid;                     /* 0: unknown */
     int64_t since_unix_ms;
     uint64_t rss_bytes, cpu_ms;
     bool stopping;
+    bool given_up; /* the core counts it as lost [GIVE_UP_NODE] */
+    uint64_t seen; /* the last HELLO that named it */
+    UT_hash_handle hh;
+};
+
+/* A node that the job's core gave up: its incarnation for the job is so much higher. */
+struct daemon_life {
+    char *node;
+    uint32_t given_up; /* how often */
+    bool open;         /* tasks of the old life may still be there */
     UT_hash_handle hh;
 };
 
@@ -109,10 +130,13 @@ struct daemon_job {
     struct pliant_config config; /* resolved */
     struct options options;
     char *options_json;
-    struct pliant_sched *sched; /* NULL: ended, then `final` has its documents */
-    char *final;
-    uint64_t n_steps, n_snapshot;    /* of the journal */
-    struct daemon_task *tasks;       /* live or unforgotten */
+    struct pliant_sched *sched; /* NULL: ended, or damaged */
+    bool damaged;               /* its journal can't be replayed: kept out, its tasks left alone */
+    int64_t deadline_ms;        /* of the core (jobs.c) */
+    size_t at;                  /* in the heap of deadlines */
+    uint64_t n_steps, n_snapshot; /* of the journal */
+    struct daemon_task *tasks;
+    struct daemon_life *lives;
     uint32_t declared, declared_min; /* slots [DECLARE] */
     bool scan_slots;                 /* its share may have changed [DECLARE, requirements] */
     struct checkpoints *checkpoints; /* checkpoints.c */
@@ -139,8 +163,9 @@ struct daemon {
     struct rpc_auth *auth; /* NULL: no keys */
     struct rpc_server *agents_end, *clients_end, *events_end;
     uint64_t epoch;
-    struct daemon_node *nodes; /* by name */
-    struct daemon_job *jobs;   /* by id, in order of submission */
+    struct daemon_node *nodes;    /* by name */
+    struct daemon_node *sessions; /* those that are up, by the id of their connection */
+    struct daemon_job *jobs;      /* by id, in order of submission */
     int64_t next_order;
     struct fact_queue *facts; /* events for cores, to be taken in order (jobs.c) */
     struct outbox *out;       /* what leaves after the commit (outbox.c) */
@@ -148,6 +173,7 @@ struct daemon {
     struct event_stream *events;
     uint64_t event_sequence; /* of the last event that was put out */
     bool share_slots;        /* slots came, went, or were given back */
+    bool store_failed;
     bool ending, stop_jobs;
     int exit_code;
     /* counters, for PING and tests */
@@ -175,8 +201,16 @@ int job_submit(struct daemon *d, const char *spec, size_t size, const char *file
                struct daemon_job **ret, struct spec_error *err);
 struct daemon_job *job_find(struct daemon *d, const char *id_prefix_or_name,
                             struct spec_error *err);
-struct daemon_task *job_task(struct daemon_job *job, const struct pliant_task *task);
-void job_snapshot_if_due(struct daemon *d, struct daemon_job *job);
+struct daemon_task *job_task(struct daemon_job *job, const struct pliant_task *task); /* or NULL */
+struct daemon_task *job_task_add(struct daemon_job *job, const struct pliant_task *task,
+                                 struct daemon_node *node, uint32_t slot);
+void job_task_remove(struct daemon_task *task);
+/* The documents of a job that has ended, from the store (JSON, until the next call on that); NULL:
+ * none. The registry keeps only who the job was. */
+const char *job_final(struct daemon *d, const struct daemon_job *job);
+/* The node's incarnation as the job's core is to know it; every fact about a node has this one. */
+uint64_t job_incarnation(const struct daemon_job *job, const struct daemon_node *node);
+void jobs_sweep(struct daemon *d); /* after a commit: what ended jobs had is freed */
 
 /* ---- actions.c --------------------------------------------------------------------------- */
 
@@ -211,6 +245,9 @@ void slots_recovered(struct daemon *d);
 void slots_released(struct daemon *d, struct daemon_job *job, const pliant_slot_id *slots,
                     uint32_t n);
 void slots_of_ended_job(struct daemon *d, struct daemon_job *job);
+/* The core counts the node as lost [GIVE_UP_NODE]: the job is no tenant any more, gets nothing
+ * there (daemon_life.open), and keeps its slots until `over`: its last task there has ended. */
+void slots_given_up(struct daemon *d, struct daemon_job *job, struct daemon_node *node, bool over);
 /* The node's slot that the job knows as (node, index); UINT32_MAX: none. When the core names a slot
  * for the first time, it becomes one of those that the job was given, and that is stored. */
 uint32_t slots_find(struct daemon *d, struct daemon_node *node, struct daemon_job *job,
@@ -230,6 +267,13 @@ void fair_share(struct share_claim *claims, size_t n, uint32_t slots);
 void deploy_task(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
                  pliant_slot_id slot, uint64_t restore);
 void stop_task(struct daemon *d, struct daemon_job *job, struct daemon_task *task);
+/* One whose job may be unknown (`job` is its id); timeout 0: SIGKILL at once. */
+void stop_stray(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
+                uint32_t subtask, uint32_t attempt, int64_t timeout_ms);
+void forget_task(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
+                 uint32_t subtask, uint32_t attempt);
+void deploy_gathered(struct daemon *d); /* what was gathered becomes messages */
+void deploy_forget_node(struct daemon *d, struct daemon_node *node); /* nothing gathered for it */
 
 /* ---- checkpoints.c ------------------------------------------------------------------------ */
 
@@ -241,6 +285,10 @@ void checkpoints_task_over(struct daemon *d, struct daemon_job *job,
 void checkpoints_lost(struct daemon *d, struct daemon_job *job); /* after recovery: none goes on */
 /* The directory of a completed checkpoint; NULL: unknown. */
 const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t id);
+/* How many subtasks of a vertex wrote their part of it, by its manifest; 0: none did. Cheap: asked
+ * for each task that is deployed. */
+uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
+                                 pliant_vertex_id vertex);
 void checkpoints_free(struct daemon_job *job);
 void checkpoints_tidy(struct daemon *d); /* after a commit: delete what retention lets go */
 /* Rows of a document, newest first. */
@@ -299,6 +347,13 @@ void outbox_refuse(struct daemon *d, const struct reply_to *to, const char *code
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 void outbox_event(struct daemon *d, const struct json *body); /* its number: ++d->event_sequence */
 void outbox_flush(struct daemon *d);
+/* Sends at once what was put in since the mark. */
+size_t outbox_mark(const struct daemon *d);
+void outbox_flush_since(struct daemon *d, size_t mark);
+/* The session is over: what was to go to the node goes nowhere. */
+void outbox_forget_node(struct daemon *d, const struct daemon_node *node);
+void outbox_open(struct daemon *d);
+void outbox_close(struct daemon *d);
 /* At once, whatever the store does: signs of life, errors. */
 void send_now(struct daemon *d, struct daemon_node *node, enum message_type type,
               const struct json *body);
@@ -318,5 +373,10 @@ char *need_text(const char *s); /* a copy; NULL of NULL */
 /* logfmt to standard error (or the journal's prefix): level is 3 error, 4 warning, 6 info, 7 debug.
  */
 void log_line(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A text of others as a value: log_line(4, "msg=refused cause=%s", log_quoted(cause).v). */
+struct log_text {
+    char v[512];
+};
+struct log_text log_quoted(const char *text);
 
 #endif
