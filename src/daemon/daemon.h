@@ -292,7 +292,7 @@ uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint6
 void checkpoints_free(struct daemon_job *job);
 void checkpoints_tidy(struct daemon *d); /* after a commit: delete what retention lets go */
 /* Rows of a document, newest first. */
-void checkpoints_write(struct daemon *d, const struct daemon_job *job, struct json *j);
+void checkpoints_write(struct daemon *d, struct daemon_job *job, struct json *j);
 
 /* ---- groups.c ----------------------------------------------------------------------------- */
 
@@ -314,22 +314,24 @@ void group_close(struct daemon *d, struct daemon_job *job);
 void requests_take(struct daemon *d, const struct rpc_message *m);
 void requests_savepoint_ended(struct daemon *d, struct daemon_job *job, const char *path,
                               const char *cause);
-void requests_refused(struct daemon *d, struct daemon_job *job, enum pliant_reason reason);
+void requests_refused(struct daemon *d, struct daemon_job *job,
+                      const struct pliant_action *act); /* a REFUSED action */
 void requests_log(struct daemon *d, const struct doc_file *f, const struct doc *log);
 void requests_expire(struct daemon *d);
-int64_t requests_next_deadline(const struct daemon *d);
+int64_t requests_next_deadline(const struct daemon *d);               /* awake time */
 void requests_of_ended_job(struct daemon *d, struct daemon_job *job); /* nobody waits any more */
 void requests_close(struct daemon *d);
 
-void status_of_job(struct daemon *d, const struct daemon_job *job, const char *key, struct json *j);
-/* All documents of a job that ends, for store_job_end() and for later requests. */
-void status_final(struct daemon *d, const struct daemon_job *job, struct json *j);
+void status_of_job(struct daemon *d, struct daemon_job *job, const char *key, struct json *j);
+/* All documents of a job that ends, for store_job_end() and for later requests; while it still has
+ * its core, and ended_unix_ms is set. */
+void status_final(struct daemon *d, struct daemon_job *job, struct json *j);
 
 /* Begin an event; the caller adds members and calls events_end(). */
 struct json *events_begin(struct daemon *d, const char *kind, const struct daemon_job *job);
 void events_end(struct daemon *d);
-void events_beat(struct daemon *d); /* if nothing was said for 5 s */
-int64_t events_next_deadline(const struct daemon *d);
+void events_beat(struct daemon *d);                   /* if nothing was said for 5 s */
+int64_t events_next_deadline(const struct daemon *d); /* awake time */
 void events_close(struct daemon *d);
 
 /* ---- outbox.c ------------------------------------------------------------------------------- */

@@ -35,9 +35,23 @@ static struct daemon_tenant *tenant_made(struct daemon_node *node, struct daemon
     return tenant;
 }
 
+static void tenant_remove(struct daemon_node *node, struct daemon_tenant *tenant)
+{
+    *tenant = node->tenants.v[--node->tenants.n];
+}
+
 static bool grantable(const struct daemon_node *node)
 {
     return node->state == NODE_UP && !node->draining && node->n_used < node->n_slots;
+}
+
+/* Its core gave the node up, and tasks of then may still be there. */
+static bool given_up(const struct daemon_job *job, const struct daemon_node *node)
+{
+    struct daemon_life *life;
+
+    HASH_FIND_STR(job->lives, node->name, life);
+    return life && life->open;
 }
 
 /* ---- one slot ----------------------------------------------------------------------------- */
@@ -62,13 +76,16 @@ static void give(struct daemon *d, struct daemon_node *node, uint32_t i,
     store_owner(d, node, i);
 }
 
+/* `tenant` NULL: the job gave the node up. */
 static void take(struct daemon *d, struct daemon_node *node, uint32_t i,
                  struct daemon_tenant *tenant)
 {
-    assert(node->slots[i].job == tenant->job && node->n_used > 0 && tenant->held > 0);
+    assert(node->slots[i].job && node->n_used > 0);
+    assert(!tenant || (tenant->job == node->slots[i].job && tenant->held > 0));
     node->slots[i] = (struct daemon_slot){.index = SLOT_UNNAMED};
     node->n_used--;
-    tenant->held--;
+    if (tenant)
+        tenant->held--;
     store_owner(d, node, i);
     d->share_slots = true;
 }
@@ -132,9 +149,12 @@ static void tell_lost(struct daemon *d, struct daemon_job *job, const char *name
 
 void slots_of_lost_node(struct daemon *d, struct daemon_node *node)
 {
-    for (size_t i = 0; i < node->tenants.n; i++)
-        if (node->tenants.v[i].job->sched)
-            tell_lost(d, node->tenants.v[i].job, node->name, node->incarnation);
+    for (size_t i = 0; i < node->tenants.n; i++) {
+        struct daemon_job *job = node->tenants.v[i].job;
+
+        if (job->sched)
+            tell_lost(d, job, node->name, job_incarnation(job, node));
+    }
     for (uint32_t i = 0; i < node->n_slots; i++)
         if (node->slots[i].job)
             take(d, node, i, tenant_of(node, node->slots[i].job));
@@ -145,20 +165,26 @@ void slots_of_lost_node(struct daemon *d, struct daemon_node *node)
     d->share_slots = true;
 }
 
-void slots_of_drained_node(struct daemon *d, struct daemon_node *node)
+static void tell_drained(struct daemon *d, struct daemon_job *job, const struct daemon_node *node)
 {
+    uint64_t incarnation = job_incarnation(job, node);
     struct pliant_event ev = {.kind = PLIANT_EV_NODE_DRAIN_WITHDRAWN,
-                              .node = {.name = node->name, .incarnation = node->incarnation}};
+                              .node = {.name = node->name, .incarnation = incarnation}};
 
     if (node->draining)
         ev = (struct pliant_event){.kind = PLIANT_EV_NODE_DRAINING,
                                    .draining = {.name = node->name,
-                                                .incarnation = node->incarnation,
+                                                .incarnation = incarnation,
                                                 .deadline_at_ms = node->drain_end_at_ms,
                                                 .reason = node->drain_reason}};
+    job_fact(d, job, &ev);
+}
+
+void slots_of_drained_node(struct daemon *d, struct daemon_node *node)
+{
     for (size_t i = 0; i < node->tenants.n; i++)
         if (node->tenants.v[i].job->sched)
-            job_fact(d, node->tenants.v[i].job, &ev);
+            tell_drained(d, node->tenants.v[i].job, node);
     d->share_slots = true;
 }
 
@@ -171,7 +197,7 @@ void slots_released(struct daemon *d, struct daemon_job *job, const pliant_slot_
         struct daemon_tenant *tenant;
         uint32_t slot;
 
-        if (!node || node->incarnation != pliant_node_incarnation(job->sched, id))
+        if (!node || job_incarnation(job, node) != pliant_node_incarnation(job->sched, id))
             continue; /* it is lost, and the core does not know yet */
         tenant = tenant_of(node, job);
         slot = look_up(node, job, pliant_slot_index(job->sched, slots[i]));
@@ -182,18 +208,33 @@ void slots_released(struct daemon *d, struct daemon_job *job, const pliant_slot_
     }
 }
 
+static void take_all(struct daemon *d, struct daemon_node *node, const struct daemon_job *job)
+{
+    struct daemon_tenant *tenant = tenant_of(node, job);
+
+    for (uint32_t i = 0; i < node->n_slots && (!tenant || tenant->held > 0); i++)
+        if (node->slots[i].job == job)
+            take(d, node, i, tenant);
+    if (tenant)
+        tenant_remove(node, tenant);
+}
+
 void slots_of_ended_job(struct daemon *d, struct daemon_job *job)
 {
-    for (struct daemon_node *node = d->nodes; node; node = node->hh.next) {
-        struct daemon_tenant *tenant = tenant_of(node, job);
+    for (struct daemon_node *node = d->nodes; node; node = node->hh.next)
+        if (tenant_of(node, job) || given_up(job, node))
+            take_all(d, node, job);
+    d->share_slots = true;
+}
 
-        if (!tenant)
-            continue;
-        for (uint32_t i = 0; tenant->held > 0 && i < node->n_slots; i++)
-            if (node->slots[i].job == job)
-                take(d, node, i, tenant);
-        *tenant = node->tenants.v[--node->tenants.n];
-    }
+void slots_given_up(struct daemon *d, struct daemon_job *job, struct daemon_node *node, bool over)
+{
+    struct daemon_tenant *tenant = tenant_of(node, job);
+
+    if (over)
+        take_all(d, node, job);
+    else if (tenant)
+        tenant_remove(node, tenant);
     d->share_slots = true;
 }
 
@@ -207,13 +248,9 @@ static void count_owners(struct daemon_node *node)
     for (uint32_t i = 0; i < node->n_slots; i++)
         if (node->slots[i].job) {
             node->n_used++;
-            tenant_made(node, node->slots[i].job)->held++;
+            if (!given_up(node->slots[i].job, node))
+                tenant_made(node, node->slots[i].job)->held++;
         }
-}
-
-static bool is_life(const struct daemon_node *node, uint64_t incarnation)
-{
-    return node && node->incarnation == incarnation;
 }
 
 /* Which nodes the core knows, also those that it has no slot of any more. */
@@ -231,7 +268,7 @@ static void find_lives(struct daemon *d, struct daemon_job *job)
             continue;
         seen++;
         node = node_find(d, name);
-        if (is_life(node, incarnation))
+        if (node && job_incarnation(job, node) == incarnation)
             tenant_made(node, job);
         else
             tell_lost(d, job, name, incarnation);
@@ -440,14 +477,15 @@ static int by_preference(const void *a, const void *b)
 static void tell_granted(struct daemon *d, const struct daemon_node *node, struct daemon_job *job,
                          bool known, uint32_t n)
 {
+    uint64_t incarnation = job_incarnation(job, node);
     struct pliant_event ev = {
         .kind = PLIANT_EV_SLOTS_GRANTED,
-        .granted = {.name = node->name, .incarnation = node->incarnation, .slots = n}};
+        .granted = {.name = node->name, .incarnation = incarnation, .slots = n}};
 
     if (!known)
         ev = (struct pliant_event){.kind = PLIANT_EV_NODE_UP,
                                    .node_up = {.name = node->name,
-                                               .incarnation = node->incarnation,
+                                               .incarnation = incarnation,
                                                .slots = n,
                                                .zone = node->zone,
                                                .domain = node->domain,
@@ -481,7 +519,7 @@ static void grant(struct sharing *s, struct daemon_job *job, uint32_t n)
     for (struct daemon_node *node = s->d->nodes; node; node = node->hh.next) {
         const struct daemon_tenant *tenant;
 
-        if (!grantable(node))
+        if (!grantable(node) || given_up(job, node))
             continue;
         tenant = tenant_of(node, job);
         offers[n_offers++] = (struct offer){
@@ -495,7 +533,6 @@ static void grant(struct sharing *s, struct daemon_job *job, uint32_t n)
         n -= part;
         s->facts = true;
     }
-    assert(n == 0);
     free(offers);
 }
 
@@ -541,7 +578,7 @@ static uint32_t reclaim(struct sharing *s, struct daemon_job *job, uint32_t n)
         job_fact(s->d, job,
                  &(struct pliant_event){.kind = PLIANT_EV_SLOTS_RECLAIMED,
                                         .reclaimed = {.name = node->name,
-                                                      .incarnation = node->incarnation,
+                                                      .incarnation = job_incarnation(job, node),
                                                       .slots = part,
                                                       .deadline_at_ms = PLIANT_NEVER}});
     }
