@@ -210,7 +210,15 @@ void job_task_remove(struct daemon_task *task);
 const char *job_final(struct daemon *d, const struct daemon_job *job);
 /* The node's incarnation as the job's core is to know it; every fact about a node has this one. */
 uint64_t job_incarnation(const struct daemon_job *job, const struct daemon_node *node);
+struct daemon_life *job_life(struct daemon_job *job, const char *node); /* made if missing */
+void job_lives_put(struct daemon *d, const struct daemon_job *job);     /* into the store */
+void job_ended(struct daemon *d, struct daemon_job *job);               /* its core is done */
 void jobs_sweep(struct daemon *d); /* after a commit: what ended jobs had is freed */
+/* A job as the store has it, without its core; then into the registry, with it or without. */
+int job_of_store(const struct store_job *row, struct daemon_job **ret, struct spec_error *err);
+void job_register(struct daemon *d, struct daemon_job *job);
+void jobs_open(struct daemon *d);
+void jobs_close(struct daemon *d);
 
 /* ---- actions.c --------------------------------------------------------------------------- */
 
@@ -370,7 +378,8 @@ void daemon_close(struct daemon *d);
 /* The memory that somebody asked for, or the end of the daemon (exit code 4): what was acknowledged
  * is in the store, and the next daemon goes on from there. */
 void *need(void *memory);
-char *need_text(const char *s); /* a copy; NULL of NULL */
+char *need_text(const char *s);  /* a copy; NULL of NULL */
+char *need_json(struct json *j); /* what was written, as a text; frees the buffer */
 
 /* logfmt to standard error (or the journal's prefix): level is 3 error, 4 warning, 6 info, 7 debug.
  */

@@ -17,3 +17,11 @@ char *need_text(const char *s)
 {
     return s ? need(strdup(s)) : NULL;
 }
+
+char *need_json(struct json *j)
+{
+    char *text = need(j->error ? NULL : strndup(j->v, j->n));
+
+    json_free(j);
+    return text;
+}
