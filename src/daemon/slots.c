@@ -14,6 +14,11 @@
 
 #include "daemon/daemon.h"
 
+static bool lives(const struct daemon_job *job)
+{
+    return job->sched && !job->ended_unix_ms;
+}
+
 /* ---- tenants ------------------------------------------------------------------------------ */
 
 static struct daemon_tenant *tenant_of(const struct daemon_node *node, const struct daemon_job *job)
@@ -152,7 +157,7 @@ void slots_of_lost_node(struct daemon *d, struct daemon_node *node)
     for (size_t i = 0; i < node->tenants.n; i++) {
         struct daemon_job *job = node->tenants.v[i].job;
 
-        if (job->sched)
+        if (lives(job))
             tell_lost(d, job, node->name, job_incarnation(job, node));
     }
     for (uint32_t i = 0; i < node->n_slots; i++)
@@ -183,7 +188,7 @@ static void tell_drained(struct daemon *d, struct daemon_job *job, const struct 
 void slots_of_drained_node(struct daemon *d, struct daemon_node *node)
 {
     for (size_t i = 0; i < node->tenants.n; i++)
-        if (node->tenants.v[i].job->sched)
+        if (lives(node->tenants.v[i].job))
             tell_drained(d, node->tenants.v[i].job, node);
     d->share_slots = true;
 }
@@ -312,7 +317,7 @@ void slots_recovered(struct daemon *d)
     for (struct daemon_node *node = d->nodes; node; node = node->hh.next)
         count_owners(node);
     for (struct daemon_job *job = d->jobs; job; job = job->hh.next)
-        if (job->sched) {
+        if (lives(job)) {
             find_lives(d, job);
             find_reclaimed(d, job);
         }
@@ -339,7 +344,7 @@ static bool changed(struct daemon *d)
 
     d->share_slots = false;
     for (struct daemon_job *job = d->jobs; job; job = job->hh.next) {
-        any = any || (job->sched && job->scan_slots);
+        any = any || (lives(job) && job->scan_slots);
         job->scan_slots = false;
     }
     return any;
@@ -400,7 +405,7 @@ static void sharing_begin(struct sharing *s, struct daemon *d)
     for (struct daemon_job *job = d->jobs; job; job = job->hh.next) {
         struct pliant_counts counts;
 
-        if (!job->sched)
+        if (!lives(job))
             continue;
         s->jobs[s->n] = job;
         s->ideal[s->n++] = claim_of(job, &counts);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/sentence.h"
+#include "spec/json_doc.h"
 
 /* ---- parts ---------------------------------------------------------------------------------- */
 
@@ -498,42 +499,6 @@ const char *status_word(struct daemon *d, struct daemon_job *job, char buf[STATU
     return buf;
 }
 
-static void rewrite(struct json *j, const struct doc *at, const char *key);
-
-static void rewrite_members(struct json *j, const struct doc *at)
-{
-    for (const struct doc *c = at->child; c; c = c->next)
-        rewrite(j, c, c->key);
-}
-
-/* Keys are names of ours, or of vertices: plain ASCII. */
-static void rewrite(struct json *j, const struct doc *at, const char *key)
-{
-    switch (at->kind) {
-    case DOC_NULL:
-        json_null(j, key);
-        return;
-    case DOC_BOOL:
-        json_bool(j, key, at->truth);
-        return;
-    case DOC_NUMBER:
-        if (at->number == trunc(at->number) && fabs(at->number) <= (double)DOC_INTEGER_MAX)
-            json_int(j, key, (int64_t)at->number);
-        else
-            json_double(j, key, at->number);
-        return;
-    case DOC_STRING:
-        json_string(j, key, at->text);
-        return;
-    case DOC_LIST:
-    case DOC_MAP:
-        json_begin(j, key, at->kind == DOC_LIST ? '[' : '{');
-        rewrite_members(j, at);
-        json_end(j, at->kind == DOC_LIST ? ']' : '}');
-        return;
-    }
-}
-
 void status_kept(struct daemon *d, struct daemon_job *job, const char *name, const char *key,
                  bool members, struct json *j)
 {
@@ -544,13 +509,9 @@ void status_kept(struct daemon *d, struct daemon_job *job, const char *name, con
 
     if (text && doc_parse(job->id, text, strlen(text), 1, &f, &err) == 0)
         at = doc_get(f.root, name);
-    if (members && at)
-        rewrite_members(j, at);
-    else if (at)
-        rewrite(j, at, key);
-    else if (!members) {
-        json_begin(j, key, '{');
-        json_end(j, '}');
-    }
+    if (!members)
+        json_doc(j, key, at);
+    for (const struct doc *c = members && at ? at->child : NULL; c; c = c->next)
+        json_doc(j, c->key, c);
     doc_free(&f);
 }
