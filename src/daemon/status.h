@@ -1,0 +1,31 @@
+/* status.h - the documents that clients get about jobs and nodes (docs/protocol.md)
+ *
+ * Each writes its members into an object that is begun already. A job that lives is asked, of one
+ * that has ended the documents were kept: status_kept().
+ *
+ * Units   instants are wall-clock milliseconds; "_ms" else is a duration from now
+ */
+#ifndef PLIANT_DAEMON_STATUS_H
+#define PLIANT_DAEMON_STATUS_H
+
+#include "daemon/daemon.h"
+
+void status_tasks(struct daemon *d, struct daemon_job *job, struct json *j);
+void status_rescales(struct daemon *d, struct daemon_job *job, struct json *j);
+void status_failures(struct daemon *d, struct daemon_job *job, struct json *j);
+void status_nodes(struct daemon *d, struct json *j);
+/* A row of LIST. */
+void status_row(struct daemon *d, struct daemon_job *job, struct json *j);
+
+const char *status_state_name(const struct daemon_job *job); /* of one that lives */
+
+/* A document of a job that has ended, by its name in status_final(): "status", "tasks", "rescales",
+ * "failures", "checkpoints"; as a member or element, or (members) without its braces. */
+void status_kept(struct daemon *d, struct daemon_job *job, const char *name, const char *key,
+                 bool members, struct json *j);
+
+/* The job's status as a word, also of one that has ended; `buf` is room for it. */
+#define STATUS_WORD_MAX 32
+const char *status_word(struct daemon *d, struct daemon_job *job, char buf[STATUS_WORD_MAX]);
+
+#endif
