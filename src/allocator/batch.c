@@ -16,6 +16,7 @@ struct decision {
     const struct batch_limits *limits;
     const struct batch_input *inputs;
     size_t n_inputs;
+    int64_t *totals;            /* [n_inputs] bytes */
     int64_t estimate, min, max; /* parallelism */
     uint32_t *tasks;            /* [n_inputs] how many tasks read it, 0: not decided yet */
     struct VEC(struct reads) reads;
@@ -130,7 +131,7 @@ static int64_t total_of(const struct decision *d, chosen *which)
 
     for (size_t i = 0; i < d->n_inputs; i++)
         if (which(&d->inputs[i]))
-            sum += total(&d->inputs[i]);
+            sum += d->totals[i];
     return sum;
 }
 
@@ -834,37 +835,92 @@ static int decide_correlated(struct decision *d, int64_t volume)
 /* ---- inputs without correlation [5.9]
  * --------------------------------------------------------------- */
 
-static int fill_alone(const struct decision *d, struct slice_lists *l, const struct batch_input *in)
+/* Running sums over subpartitions where keys stay together, else over all that there is, partition
+ * after partition. */
+static int64_t *running_sums(const struct decision *d, const struct batch_input *in,
+                             uint32_t *ret_n)
 {
+    uint64_t n = in->intra ? in->subpartitions : (uint64_t)in->partitions * in->subpartitions;
+    int64_t *sums = n < UINT32_MAX ? mem_resize(d->a, NULL, (size_t)n + 1, sizeof *sums) : NULL;
+
+    *ret_n = (uint32_t)n;
+    if (!sums)
+        return NULL;
+    if (in->intra) {
+        memset(sums, 0, ((size_t)n + 1) * sizeof *sums);
+        columns(in, sums + 1);
+    } else {
+        memcpy(sums + 1, in->bytes, (size_t)n * sizeof *sums);
+    }
+    sums[0] = 0;
+    for (uint64_t k = 0; k < n; k++)
+        sums[k + 1] += sums[k];
+    return sums;
+}
+
+/* Partitions p0..p1 of subpartitions s0..s1, unless one of them is empty. */
+static int add_block(struct decision *d, size_t input, uint32_t task, int64_t p0, int64_t p1,
+                     int64_t s0, int64_t s1)
+{
+    if (p0 > p1 || s0 > s1)
+        return 0;
+    return add_reads(d, input, task,
+                     (struct batch_range){(uint32_t)p0, (uint32_t)p1, (uint32_t)s0, (uint32_t)s1});
+}
+
+/* A run of cells, partition after partition, as blocks with as many partitions as there are for
+ * each subpartition: the first row may begin late, the last one end early. */
+static int read_cells(struct decision *d, size_t input, uint32_t task, uint32_t first, uint32_t end)
+{
+    int64_t row = d->inputs[input].subpartitions, last = (int64_t)end - 1;
+    int64_t p0 = first / row, s0 = first % row, p1 = last / row, s1 = last % row;
+    int rc;
+
+    if (s0 <= s1) { /* without the last row on the right, without the first on the left */
+        rc = add_block(d, input, task, p0, p1, s0, s1);
+        if (rc == 0)
+            rc = add_block(d, input, task, p0, p1 - 1, s1 + 1, row - 1);
+        return rc < 0 ? rc : add_block(d, input, task, p0 + 1, p1, 0, s0 - 1);
+    }
+    rc = add_block(d, input, task, p0, p1 - 1, s0, row - 1);
+    if (rc == 0)
+        rc = add_block(d, input, task, p0 + 1, p1, 0, s1);
+    return rc < 0 ? rc : add_block(d, input, task, p0 + 1, p1 - 1, s1 + 1, s0 - 1);
+}
+
+static int read_alone(struct decision *d, size_t input, const uint32_t *bounds, uint32_t n)
+{
+    const struct batch_input *in = &d->inputs[input];
     int rc = 0;
 
-    for (uint32_t s = 0; in->intra && rc == 0 && s < in->subpartitions; s++)
-        rc = add_slice(l, d->a, (struct batch_range){0, in->partitions - 1, s, s}, column(in, s));
-    for (uint32_t p = 0; !in->intra && p < in->partitions; p++)
-        for (uint32_t s = 0; rc == 0 && s < in->subpartitions; s++)
-            rc = add_slice(l, d->a, (struct batch_range){p, p, s, s}, bytes_of(in, p, s));
-    l->n_lists = 1;
-    l->n = (uint32_t)l->at.n;
+    d->tasks[input] = n;
+    for (uint32_t task = 0; rc == 0 && task < n; task++)
+        rc = in->intra ? add_block(d, input, task, 0, in->partitions - 1, bounds[task],
+                                   (int64_t)bounds[task + 1] - 1)
+                       : read_cells(d, input, task, bounds[task], bounds[task + 1]);
+    return rc;
+}
+
+static int cut_alone(struct decision *d, size_t input, int64_t volume)
+{
+    uint32_t n, tasks = (uint32_t)d->estimate;
+    int64_t *sums = running_sums(d, &d->inputs[input], &n);
+    uint32_t *bounds = sums ? mem_resize(d->a, NULL, (size_t)n + 2, sizeof *bounds) : NULL;
+    int rc = -ENOMEM;
+
+    if (bounds)
+        rc = batch_cut_sums(sums, n, tasks, tasks, volume, bounds)
+                 ? read_alone(d, input, bounds, tasks)
+                 : distribute(d, input, true, tasks);
+    mem_free(d->a, bounds);
+    mem_free(d->a, sums);
     return rc;
 }
 
 static int decide_alone(struct decision *d, size_t input, int64_t volume)
 {
-    struct slice_lists l = {0};
-    uint32_t *bounds = NULL, n = 0;
-    int rc;
-
-    if (d->inputs[input].broadcast)
-        return everybody_reads_all(d, input, (uint32_t)d->estimate);
-    rc = fill_alone(d, &l, &d->inputs[input]);
-    if (rc == 0)
-        rc = cut(d, &l, d->estimate, d->estimate, volume, &bounds, &n);
-    if (rc == 0)
-        rc = n ? build(d, input, &(struct pieces){&l, 0, bounds, n})
-               : distribute(d, input, true, (uint32_t)d->estimate);
-    mem_free(d->a, bounds);
-    slice_lists_free(&l, d->a);
-    return rc;
+    return d->inputs[input].broadcast ? everybody_reads_all(d, input, (uint32_t)d->estimate)
+                                      : cut_alone(d, input, volume);
 }
 
 /* ---- the steps [5.4]
@@ -918,13 +974,13 @@ static int decide_all_to_all(struct decision *d, int64_t volume)
         rc = decide_correlated(d, share(volume, total_of(d, is_correlated), all));
     for (size_t i = 0; rc == 0 && i < d->n_inputs; i++)
         if (is_alone(&d->inputs[i]))
-            rc = decide_alone(d, i, share(share(volume, alone, all), total(&d->inputs[i]), alone));
+            rc = decide_alone(d, i, share(share(volume, alone, all), d->totals[i], alone));
     return rc;
 }
 
 static int decide_inputs(struct decision *d)
 {
-    int64_t all = total_of(d, any_input), volume = d->limits->volume;
+    int64_t volume = d->limits->volume, all = total_of(d, any_input);
     bool mixed = how_many(d, is_pointwise) > 0 && how_many(d, is_shuffled) > 0;
     int rc = 0;
 
@@ -975,6 +1031,7 @@ static int finish(struct decision *d, int rc, struct batch_plan *ret)
     if (rc == 0)
         rc = fill_plan(d, &plan);
     mem_free(d->a, d->tasks);
+    mem_free(d->a, d->totals);
     vec_free(d->a, &d->reads);
     if (rc == 0)
         *ret = plan;
@@ -1007,7 +1064,10 @@ int batch_decide(const struct batch_limits *limits, const struct batch_vertex *v
     if (d.max < d.min)
         return -EINVAL;
     d.tasks = mem_zero(a, n_inputs, sizeof *d.tasks);
-    return finish(&d, d.tasks ? decide_inputs(&d) : -ENOMEM, ret);
+    d.totals = mem_resize(a, NULL, n_inputs, sizeof *d.totals);
+    for (size_t i = 0; d.totals && i < n_inputs; i++)
+        d.totals[i] = total(&inputs[i]);
+    return finish(&d, d.tasks && d.totals ? decide_inputs(&d) : -ENOMEM, ret);
 }
 
 int batch_distribute(uint32_t parallelism, const struct batch_input *inputs, size_t n_inputs,

@@ -27,6 +27,11 @@ struct slice_lists {
 
 void slice_lists_free(struct slice_lists *l, const struct pliant_alloc *a);
 
+/* One list of amounts, by their running sums: sums[0] = 0, sums[k + 1] - sums[k] is slice k's. Cuts
+ * without looking at each slice. The rest as below. */
+uint32_t batch_cut_sums(const int64_t *sums, uint32_t n, int64_t min, int64_t max, int64_t volume,
+                        uint32_t *bounds);
+
 /* Where pieces begin, so that there are min..max of them of about `volume` bytes: bounds[0] = 0,
  * bounds[pieces] = n. `bounds` has room for n + 1. 0: there is no way. */
 uint32_t batch_cut(struct slice_lists *l, int64_t min, int64_t max, int64_t volume,
