@@ -169,6 +169,8 @@ struct daemon {
     int64_t next_order;
     struct fact_queue *facts; /* events for cores, to be taken in order (jobs.c) */
     struct outbox *out;       /* what leaves after the commit (outbox.c) */
+    struct agents *agents;
+    struct deploying *deploying;
     struct requests *requests;
     struct event_stream *events;
     uint64_t event_sequence; /* of the last event that was put out */
@@ -223,6 +225,9 @@ void jobs_close(struct daemon *d);
 /* ---- actions.c --------------------------------------------------------------------------- */
 
 void actions_carry_out(struct daemon *d, struct daemon_job *job, const struct pliant_actions *acts);
+/* The event about a task's new state. */
+void tell_task(struct daemon *d, const struct daemon_job *job, const struct daemon_task *task,
+               enum pliant_task_state state, const char *cause);
 
 /* ---- agents.c ---------------------------------------------------------------------------- */
 
@@ -281,6 +286,7 @@ void stop_stray(struct daemon *d, struct daemon_node *node, const char *job, con
 void forget_task(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
                  uint32_t subtask, uint32_t attempt);
 void deploy_gathered(struct daemon *d); /* what was gathered becomes messages */
+void deploy_close(struct daemon *d);
 void deploy_forget_node(struct daemon *d, struct daemon_node *node); /* nothing gathered for it */
 
 /* ---- checkpoints.c ------------------------------------------------------------------------ */
