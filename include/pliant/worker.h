@@ -78,9 +78,16 @@ PLIANT_API const char *pliant_worker_error(const struct pliant_worker *w);
 /* Started by pliant-agent? */
 PLIANT_API bool pliant_worker_managed(const struct pliant_worker *w);
 
-/* For how long to try to reach the agent; -1: for ever. Default: 10 minutes, as long as an agent
- * may be away while its tasks are kept. */
+#define PLIANT_WORKER_PATIENCE_MS (10 * 60 * 1000) /* so long an agent may leave its tasks alone   \
+                                                    */
+
+/* For how long to try to reach the agent; -1: for ever. Default: PLIANT_WORKER_PATIENCE_MS. */
 PLIANT_API void pliant_worker_set_patience(struct pliant_worker *w, int64_t patience_ms);
+
+/* Connect now, not at the first need. */
+PLIANT_API int pliant_worker_connect(struct pliant_worker *w);
+
+PLIANT_API const char *pliant_worker_version(void);
 
 /* ---- who am I -------------------------------------------------------------------------- */
 

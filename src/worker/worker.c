@@ -9,7 +9,6 @@
 
 #include "worker/files.h"
 
-#define PATIENCE_MS (10 * 60 * 1000)
 #define RUN_DIR_ALONE "checkpoints" /* not under Pliant */
 #define NAME_MAX_BYTES 128
 
@@ -26,7 +25,7 @@ int pliant_worker_new(struct pliant_worker **ret)
     if (!w)
         return -ENOMEM;
     json_init(&w->out, NULL);
-    w->patience_ms = PATIENCE_MS;
+    w->patience_ms = PLIANT_WORKER_PATIENCE_MS;
     r = environment_read(&w->env, error);
     link_init(&w->link, w->env.socket_path);
     return r < 0 ? worker_fail(w, r, "%s", error) : 0;
@@ -65,6 +64,16 @@ bool pliant_worker_managed(const struct pliant_worker *w)
 void pliant_worker_set_patience(struct pliant_worker *w, int64_t patience_ms)
 {
     w->patience_ms = patience_ms;
+}
+
+int pliant_worker_connect(struct pliant_worker *w)
+{
+    return pliant_worker_managed(w) ? session_ensure(w) : 0;
+}
+
+const char *pliant_worker_version(void)
+{
+    return PLIANT_VERSION;
 }
 
 const struct pliant_worker_task *pliant_worker_task(const struct pliant_worker *w)
