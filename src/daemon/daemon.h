@@ -163,6 +163,7 @@ struct daemon {
     struct rpc_auth *auth; /* NULL: no keys */
     struct rpc_server *agents_end, *clients_end, *events_end;
     uint64_t epoch;
+    int64_t started_at_ms;
     struct daemon_node *nodes;    /* by name */
     struct daemon_node *sessions; /* those that are up, by the id of their connection */
     struct daemon_job *jobs;      /* by id, in order of submission */
@@ -257,6 +258,10 @@ void slots_of_drained_node(struct daemon *d, struct daemon_node *node);
 void slots_recovered(struct daemon *d);
 void slots_released(struct daemon *d, struct daemon_job *job, const pliant_slot_id *slots,
                     uint32_t n);
+/* What a job that is submitted now would get at first: each(node, slots). Changes nothing. */
+void slots_preview(struct daemon *d, uint32_t minimal, uint32_t desired,
+                   void (*each)(void *ctx, const struct daemon_node *node, uint32_t slots),
+                   void *ctx);
 void slots_of_ended_job(struct daemon *d, struct daemon_job *job);
 /* The core counts the node as lost [GIVE_UP_NODE]: the job is no tenant any more, gets nothing
  * there (daemon_life.open), and keeps its slots until `over`: its last task there has ended. */
