@@ -163,12 +163,15 @@ struct daemon {
     struct rpc_auth *auth; /* NULL: no keys */
     struct rpc_server *agents_end, *clients_end, *events_end;
     uint64_t epoch;
+    int64_t started_at_ms;
     struct daemon_node *nodes;    /* by name */
     struct daemon_node *sessions; /* those that are up, by the id of their connection */
     struct daemon_job *jobs;      /* by id, in order of submission */
     int64_t next_order;
     struct fact_queue *facts; /* events for cores, to be taken in order (jobs.c) */
     struct outbox *out;       /* what leaves after the commit (outbox.c) */
+    struct agents *agents;
+    struct deploying *deploying;
     struct requests *requests;
     struct event_stream *events;
     uint64_t event_sequence; /* of the last event that was put out */
@@ -223,6 +226,9 @@ void jobs_close(struct daemon *d);
 /* ---- actions.c --------------------------------------------------------------------------- */
 
 void actions_carry_out(struct daemon *d, struct daemon_job *job, const struct pliant_actions *acts);
+/* The event about a task's new state. */
+void tell_task(struct daemon *d, const struct daemon_job *job, const struct daemon_task *task,
+               enum pliant_task_state state, const char *cause);
 
 /* ---- agents.c ---------------------------------------------------------------------------- */
 
@@ -252,6 +258,10 @@ void slots_of_drained_node(struct daemon *d, struct daemon_node *node);
 void slots_recovered(struct daemon *d);
 void slots_released(struct daemon *d, struct daemon_job *job, const pliant_slot_id *slots,
                     uint32_t n);
+/* What a job that is submitted now would get at first: each(node, slots). Changes nothing. */
+void slots_preview(struct daemon *d, uint32_t minimal, uint32_t desired,
+                   void (*each)(void *ctx, const struct daemon_node *node, uint32_t slots),
+                   void *ctx);
 void slots_of_ended_job(struct daemon *d, struct daemon_job *job);
 /* The core counts the node as lost [GIVE_UP_NODE]: the job is no tenant any more, gets nothing
  * there (daemon_life.open), and keeps its slots until `over`: its last task there has ended. */
@@ -281,6 +291,7 @@ void stop_stray(struct daemon *d, struct daemon_node *node, const char *job, con
 void forget_task(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
                  uint32_t subtask, uint32_t attempt);
 void deploy_gathered(struct daemon *d); /* what was gathered becomes messages */
+void deploy_close(struct daemon *d);
 void deploy_forget_node(struct daemon *d, struct daemon_node *node); /* nothing gathered for it */
 
 /* ---- checkpoints.c ------------------------------------------------------------------------ */

@@ -14,7 +14,7 @@
 
 #include "daemon/daemon.h"
 
-static bool lives(const struct daemon_job *job)
+static bool is_live(const struct daemon_job *job)
 {
     return job->sched && !job->ended_unix_ms;
 }
@@ -157,7 +157,7 @@ void slots_of_lost_node(struct daemon *d, struct daemon_node *node)
     for (size_t i = 0; i < node->tenants.n; i++) {
         struct daemon_job *job = node->tenants.v[i].job;
 
-        if (lives(job))
+        if (is_live(job))
             tell_lost(d, job, node->name, job_incarnation(job, node));
     }
     for (uint32_t i = 0; i < node->n_slots; i++)
@@ -188,7 +188,7 @@ static void tell_drained(struct daemon *d, struct daemon_job *job, const struct 
 void slots_of_drained_node(struct daemon *d, struct daemon_node *node)
 {
     for (size_t i = 0; i < node->tenants.n; i++)
-        if (lives(node->tenants.v[i].job))
+        if (is_live(node->tenants.v[i].job))
             tell_drained(d, node->tenants.v[i].job, node);
     d->share_slots = true;
 }
@@ -317,7 +317,7 @@ void slots_recovered(struct daemon *d)
     for (struct daemon_node *node = d->nodes; node; node = node->hh.next)
         count_owners(node);
     for (struct daemon_job *job = d->jobs; job; job = job->hh.next)
-        if (lives(job)) {
+        if (is_live(job)) {
             find_lives(d, job);
             find_reclaimed(d, job);
         }
@@ -344,7 +344,7 @@ static bool changed(struct daemon *d)
 
     d->share_slots = false;
     for (struct daemon_job *job = d->jobs; job; job = job->hh.next) {
-        any = any || (lives(job) && job->scan_slots);
+        any = any || (is_live(job) && job->scan_slots);
         job->scan_slots = false;
     }
     return any;
@@ -405,7 +405,7 @@ static void sharing_begin(struct sharing *s, struct daemon *d)
     for (struct daemon_job *job = d->jobs; job; job = job->hh.next) {
         struct pliant_counts counts;
 
-        if (!lives(job))
+        if (!is_live(job))
             continue;
         s->jobs[s->n] = job;
         s->ideal[s->n++] = claim_of(job, &counts);
@@ -516,27 +516,64 @@ static void grant_of_node(struct daemon *d, struct daemon_node *node, struct dae
     tell_granted(d, node, job, known, n);
 }
 
-static void grant(struct sharing *s, struct daemon_job *job, uint32_t n)
+static struct offer *offers_for(struct daemon *d, const struct daemon_job *job, size_t *ret_n)
 {
-    struct offer *offers = need(malloc((HASH_COUNT(s->d->nodes) + 1) * sizeof *offers));
-    size_t n_offers = 0;
+    struct offer *offers = need(malloc((HASH_COUNT(d->nodes) + 1) * sizeof *offers));
+    size_t n = 0;
 
-    for (struct daemon_node *node = s->d->nodes; node; node = node->hh.next) {
+    for (struct daemon_node *node = d->nodes; node; node = node->hh.next) {
         const struct daemon_tenant *tenant;
 
         if (!grantable(node) || given_up(job, node))
             continue;
         tenant = tenant_of(node, job);
-        offers[n_offers++] = (struct offer){
+        offers[n++] = (struct offer){
             .node = node, .held = tenant ? tenant->held : 0, .free = node->n_slots - node->n_used};
     }
-    qsort(offers, n_offers, sizeof *offers, by_preference);
+    qsort(offers, n, sizeof *offers, by_preference);
+    *ret_n = n;
+    return offers;
+}
+
+static void grant(struct sharing *s, struct daemon_job *job, uint32_t n)
+{
+    size_t n_offers;
+    struct offer *offers = offers_for(s->d, job, &n_offers);
+
     for (size_t i = 0; i < n_offers && n > 0; i++) {
         uint32_t part = n < offers[i].free ? n : offers[i].free;
 
         grant_of_node(s->d, offers[i].node, job, part);
         n -= part;
         s->facts = true;
+    }
+    free(offers);
+}
+
+void slots_preview(struct daemon *d, uint32_t minimal, uint32_t desired,
+                   void (*each)(void *ctx, const struct daemon_node *node, uint32_t slots),
+                   void *ctx)
+{
+    const struct daemon_job nobody = {0};
+    struct offer *offers;
+    struct sharing s;
+    uint32_t left;
+    size_t n;
+
+    sharing_begin(&s, d);
+    s.ideal[s.n++] = (struct share_claim){.minimal = minimal, .desired = desired};
+    share_all(&s);
+    share_free(&s);
+    left = s.next[s.n - 1].target;
+    if (left < minimal && s.ideal[s.n - 1].satisfied)
+        left = minimal; /* what lacks is asked back */
+    sharing_end(&s);
+    offers = offers_for(d, &nobody, &n);
+    for (size_t i = 0; i < n && left > 0; i++) {
+        uint32_t part = i + 1 == n || left < offers[i].free ? left : offers[i].free;
+
+        each(ctx, offers[i].node, part);
+        left -= part;
     }
     free(offers);
 }

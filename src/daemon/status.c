@@ -219,15 +219,27 @@ static void live_status(struct daemon *d, struct daemon_job *job, struct json *j
     what_next(d, job, &counts, j);
 }
 
+void status_members(struct daemon *d, struct daemon_job *job, struct json *j)
+{
+    if (job->sched)
+        live_status(d, job, j);
+    else
+        status_kept(d, job, "status", j);
+}
+
 void status_of_job(struct daemon *d, struct daemon_job *job, const char *key, struct json *j)
 {
-    if (!job->sched) {
-        status_kept(d, job, "status", key, false, j);
-        return;
-    }
     json_begin(j, key, '{');
-    live_status(d, job, j);
+    status_members(d, job, j);
     json_end(j, '}');
+}
+
+void status_checkpoints(struct daemon *d, struct daemon_job *job, struct json *j)
+{
+    if (job->sched)
+        checkpoints_write(d, job, j);
+    else
+        status_kept(d, job, "checkpoints", j);
 }
 
 void status_tasks(struct daemon *d, struct daemon_job *job, struct json *j)
@@ -235,7 +247,7 @@ void status_tasks(struct daemon *d, struct daemon_job *job, struct json *j)
     if (job->sched)
         tasks(job, j, long_row);
     else
-        status_kept(d, job, "tasks", NULL, true, j);
+        status_kept(d, job, "tasks", j);
 }
 
 void status_row(struct daemon *d, struct daemon_job *job, struct json *j)
@@ -349,7 +361,7 @@ void status_rescales(struct daemon *d, struct daemon_job *job, struct json *j)
     const struct pliant_rescale *r;
 
     if (!job->sched) {
-        status_kept(d, job, "rescales", NULL, true, j);
+        status_kept(d, job, "rescales", j);
         return;
     }
     json_begin(j, "rescales", '[');
@@ -387,7 +399,7 @@ void status_failures(struct daemon *d, struct daemon_job *job, struct json *j)
     const struct pliant_failure *f;
 
     if (!job->sched) {
-        status_kept(d, job, "failures", NULL, true, j);
+        status_kept(d, job, "failures", j);
         return;
     }
     json_begin(j, "failures", '[');
@@ -499,8 +511,7 @@ const char *status_word(struct daemon *d, struct daemon_job *job, char buf[STATU
     return buf;
 }
 
-void status_kept(struct daemon *d, struct daemon_job *job, const char *name, const char *key,
-                 bool members, struct json *j)
+void status_kept(struct daemon *d, struct daemon_job *job, const char *name, struct json *j)
 {
     const char *text = job_final(d, job);
     struct doc_file f = {0};
@@ -509,9 +520,7 @@ void status_kept(struct daemon *d, struct daemon_job *job, const char *name, con
 
     if (text && doc_parse(job->id, text, strlen(text), 1, &f, &err) == 0)
         at = doc_get(f.root, name);
-    if (!members)
-        json_doc(j, key, at);
-    for (const struct doc *c = members && at ? at->child : NULL; c; c = c->next)
+    for (const struct doc *c = at ? at->child : NULL; c; c = c->next)
         json_doc(j, c->key, c);
     doc_free(&f);
 }

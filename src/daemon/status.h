@@ -10,6 +10,8 @@
 
 #include "daemon/daemon.h"
 
+void status_members(struct daemon *d, struct daemon_job *job, struct json *j); /* of STATUS */
+void status_checkpoints(struct daemon *d, struct daemon_job *job, struct json *j);
 void status_tasks(struct daemon *d, struct daemon_job *job, struct json *j);
 void status_rescales(struct daemon *d, struct daemon_job *job, struct json *j);
 void status_failures(struct daemon *d, struct daemon_job *job, struct json *j);
@@ -19,10 +21,9 @@ void status_row(struct daemon *d, struct daemon_job *job, struct json *j);
 
 const char *status_state_name(const struct daemon_job *job); /* of one that lives */
 
-/* A document of a job that has ended, by its name in status_final(): "status", "tasks", "rescales",
- * "failures", "checkpoints"; as a member or element, or (members) without its braces. */
-void status_kept(struct daemon *d, struct daemon_job *job, const char *name, const char *key,
-                 bool members, struct json *j);
+/* The members of a document of a job that has ended, by its name in status_final(): "status",
+ * "tasks", "rescales", "failures", "checkpoints". */
+void status_kept(struct daemon *d, struct daemon_job *job, const char *name, struct json *j);
 
 /* The job's status as a word, also of one that has ended; `buf` is room for it. */
 #define STATUS_WORD_MAX 32
