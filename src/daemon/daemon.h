@@ -76,9 +76,10 @@ struct daemon_node {
     struct rpc_id peer; /* while NODE_UP */
     int connection;
     uint64_t seq_in, seq_out;
-    bool behind;         /* a message to it was dropped: RESYNC at its next sign of life */
-    int64_t heard_at_ms; /* awake time */
-    int64_t lost_at_ms;  /* awake time; when it counts as lost unless it speaks */
+    bool behind;            /* a message to it was dropped: RESYNC at its next sign of life */
+    int64_t heard_at_ms;    /* awake time */
+    int64_t lost_at_ms;     /* awake time; when it counts as lost unless it speaks */
+    int64_t resynced_at_ms; /* awake time; of the last RESYNC */
 
     bool draining, drained_by_operator;
     enum pliant_drain_reason drain_reason;
@@ -241,6 +242,10 @@ void node_lose(struct daemon *d, struct daemon_node *node, const char *why);
 void node_drain(struct daemon *d, struct daemon_node *node, enum pliant_drain_reason reason,
                 int64_t end_at_ms, bool by_operator);
 void node_undrain(struct daemon *d, struct daemon_node *node);
+void node_await(struct daemon *d, struct daemon_node *node, int64_t usual_ms); /* to come back */
+int node_of_store(struct daemon *d, const struct store_node *row, struct spec_error *err);
+void agents_resync(struct daemon *d); /* all of them say HELLO */
+void agents_close(struct daemon *d);
 
 /* ---- slots.c, fair_share.c ---------------------------------------------------------------- */
 
