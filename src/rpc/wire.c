@@ -2,7 +2,10 @@
 #include "rpc/wire.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
+
+#include "util/decimal.h"
 
 #define BACKLOG 1024       /* connections that the system keeps for us while we are busy */
 #define HANDSHAKE_MS 10000 /* who says nothing sensible for so long is cut off */
@@ -13,8 +16,9 @@
 #define KEEPALIVE_S 60  /* TCP asks a peer that is silent, so that dead connections end */
 #define KEEPALIVE_PROBES 4
 #define KEEPALIVE_INTERVAL_S 15
-#define OVERHEAD 1024 /* bytes that encryption and handshakes add to a frame, with room to spare   \
-                       */
+#define OVERHEAD                                                                                   \
+    1024 /* bytes that encryption and handshakes add to a frame, with room to spare                \
+          */
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
@@ -158,10 +162,18 @@ zsock_t *wire_socket(int type, int queue, int64_t size_max)
     return s;
 }
 
+/* libzmq takes 99999 for 34463. */
+static bool is_port(const char *text)
+{
+    int64_t port;
+
+    return strcmp(text, "*") == 0 || (decimal_read_int(text, &port) && port > 0 && port <= 65535);
+}
+
 int wire_check_endpoint(const char *endpoint, struct spec_error *err)
 {
-    const char *port = strrchr(endpoint, ':');
-    bool tcp = strncmp(endpoint, "tcp://", 6) == 0 && port > endpoint + 6 && port[1];
+    const char *colon = strrchr(endpoint, ':');
+    bool tcp = strncmp(endpoint, "tcp://", 6) == 0 && colon > endpoint + 6 && is_port(colon + 1);
     bool ipc = strncmp(endpoint, "ipc://", 6) == 0 && endpoint[6];
 
     if (tcp || ipc)
@@ -173,19 +185,25 @@ int wire_check_endpoint(const char *endpoint, struct spec_error *err)
 
 /* ---- monitors -------------------------------------------------------------------------------- */
 
-/* libzmq's own thread writes into the monitor and would wait if that were full: no mark here. */
+/* libzmq's own thread writes into the monitor and would wait if that were full: no mark here. A
+ * name must not come again: libzmq forgets it some time after the close. */
 zsock_t *wire_monitor(zsock_t *socket, int events)
 {
+    static atomic_uint monitors;
     zsock_t *monitor = zsock_new(ZMQ_PAIR);
     char name[64];
+    int error;
 
     if (!monitor)
         return NULL;
-    snprintf(name, sizeof name, "inproc://monitor-%p", (void *)monitor);
+    snprintf(name, sizeof name, "inproc://monitor-%u", atomic_fetch_add(&monitors, 1));
     zsock_set_rcvhwm(monitor, 0);
     if (zmq_socket_monitor(zsock_resolve(socket), name, events) < 0 ||
-        zsock_connect(monitor, "%s", name) < 0)
+        zsock_connect(monitor, "%s", name) < 0) {
+        error = errno;
         zsock_destroy(&monitor);
+        errno = error;
+    }
     return monitor;
 }
 

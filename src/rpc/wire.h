@@ -33,7 +33,7 @@ zsock_t *wire_socket(int type, int queue, int64_t size_max);
 /* "tcp://HOST:PORT" or "ipc://PATH", or -EINVAL with *err. */
 int wire_check_endpoint(const char *endpoint, struct spec_error *err);
 
-/* Watch a socket: the end from which wire_event() reads. `name` tells monitors apart. */
+/* Watch a socket: the end from which wire_event() reads; NULL: errno says why. */
 zsock_t *wire_monitor(zsock_t *socket, int events);
 void wire_monitor_close(zsock_t *socket, zsock_t **monitor);
 
