@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOG_FRAMES 4000 /* of the log, before it is moved into the file */
+#define LOG_PAGES 4000 /* unless the options say otherwise */
 
 /* ---- errors ------------------------------------------------------------------------------- */
 
@@ -80,14 +80,19 @@ int store_error(struct store *s, int code, struct spec_error *err)
     return error;
 }
 
+/* Often SQLite has done so itself. */
+static int roll_back(struct store *s)
+{
+    return sqlite3_get_autocommit(s->db) ? SQLITE_OK : store_run(s, QUERY_ROLLBACK);
+}
+
 int store_fail(struct store *s, int code, struct spec_error *err)
 {
     int error = store_error(s, code, err);
 
     s->error = error;
     s->why = *err;
-    if (!sqlite3_get_autocommit(s->db))
-        store_run(s, QUERY_ROLLBACK);
+    roll_back(s);
     s->open = false;
     s->n_done = 0;
     return error;
@@ -147,7 +152,7 @@ int store_commit(struct store *s, struct spec_error *err)
     s->open = false;
     s->n_commits++;
     store_forget(s);
-    if (s->n_frames >= LOG_FRAMES)
+    if (s->n_frames >= s->log_pages)
         move_log(s);
     return 0;
 }
@@ -159,8 +164,13 @@ bool store_failed(const struct store *s)
 
 int store_retry(struct store *s, struct spec_error *err)
 {
+    int r;
+
     if (s->error == -EUCLEAN)
         return store_why(s, err);
+    r = roll_back(s); /* there may have been no memory for it */
+    if (r != SQLITE_OK)
+        return store_fail(s, r, err);
     s->error = 0;
     return store_commit(s, err);
 }
@@ -329,6 +339,7 @@ int store_open(const char *dir, const struct store_options *opts, struct store *
     if (!s)
         return refuse(ENOMEM, dir, NULL, err);
     s->lock_fd = -1;
+    s->log_pages = opts->log_pages > 0 ? opts->log_pages : LOG_PAGES;
     s->journal_max = opts->journal_max > 0 ? (uint64_t)opts->journal_max : 0;
     r = asprintf(&s->path, "%s/pliant.db", dir) < 0 ? refuse(ENOMEM, dir, NULL, err)
                                                     : open_all(s, dir, opts->vfs, err);

@@ -129,6 +129,7 @@ struct store {
     char *path;
     int lock_fd;
     uint64_t journal_max;
+    int log_pages;
     sqlite3_stmt *queries[N_QUERIES];
 
     struct VEC(uint64_t) list; /* what was put since the last commit */
