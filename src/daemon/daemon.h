@@ -177,6 +177,7 @@ struct daemon {
     struct event_stream *events;
     uint64_t event_sequence; /* of the last event that was put out */
     bool share_slots;        /* slots came, went, or were given back */
+    bool tidy_after_commit;  /* checkpoints_tidy() has something to delete */
     bool store_failed;
     bool ending, stop_jobs;
     int exit_code;
