@@ -477,6 +477,33 @@ static const struct row rows[] = {
     {KEY("web.exception-history-size"), FIELD(exception_history_size), COUNT_FROM(0),
      DEFAULT("16"), HELP("failures that are remembered")},
 
+    /* the service */
+    {KEY("pliant.daemon.agents"), HOST, TEXT, DEFAULT("tcp://127.0.0.1:6180"),
+     HELP("service: where agents connect; port * lets the kernel pick one")},
+    {KEY("pliant.daemon.clients"), HOST, TEXT, DEFAULT("tcp://127.0.0.1:6181"),
+     HELP("service: where clients connect")},
+    {KEY("pliant.daemon.events"), HOST, TEXT, DEFAULT("tcp://127.0.0.1:6182"),
+     HELP("service: where the event stream can be had")},
+    {KEY("pliant.daemon.state-dir"), HOST, TEXT, DEFAULT(""),
+     HELP("service: where pliantd keeps what outlives it; unset: $PLIANT_STATE_DIR, else "
+          "/var/lib/pliant (root) or $XDG_STATE_HOME/pliant")},
+    {KEY("pliant.daemon.event-queue"), HOST, COUNT_FROM(1), DEFAULT("1000"),
+     HELP("service: events that wait for a slow follower; what is more is lost to it")},
+    {KEY("pliant.security.keys"), HOST, TEXT, DEFAULT(""),
+     HELP("service: the directory with the daemon's key and the public keys of its peers; unset: "
+          "no keys, on ipc and loopback only")},
+    {KEY("pliant.agent.orphan-timeout"), HOST, SOME_SPAN, DEFAULT("10 min"),
+     HELP("service: an agent without its daemon for so long stops its tasks")},
+    {KEY("pliant.agent.keep-tasks"), HOST, BOOLEAN, DEFAULT("false"),
+     HELP("service: tasks outlive their agent, up to the orphan timeout, and its next start "
+          "adopts them")},
+    {KEY("pliant.agent.stop-timeout"), HOST, SPAN, DEFAULT("30 s"),
+     HELP("service: from SIGTERM to SIGKILL, for tasks of graph jobs")},
+    {KEY("pliant.journal.max-steps"), HOST, COUNT_FROM(0), DEFAULT("1000000"),
+     HELP("service: steps of a job that are kept to be recorded; 0: those since the snapshot")},
+    {KEY("pliant.snapshot.every-steps"), HOST, COUNT_FROM(1), DEFAULT("1000"),
+     HELP("service: steps of a job from one snapshot to the next")},
+
     /* the simulated cluster */
     {KEY("pliant.sim.deploy-latency"), HOST, SPAN, DEFAULT("0 s"),
      HELP("simulator: from the deployment of a task to its start")},

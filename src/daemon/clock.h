@@ -12,12 +12,16 @@
 #include <stdint.h>
 
 struct daemon_clock {
-    int64_t offset_ms;                 /* now = boot time + offset */
+    int64_t offset_ms, boot_ms;        /* now = boot time + offset */
     int64_t now_ms, awake_ms, unix_ms; /* as of the last look */
 };
 
+#define CLOCK_STRETCH_MS 1000 /* the reactor looks at the clock more often than this */
+
 void clock_start(struct daemon_clock *c, int64_t not_before_ms);
 void clock_look(struct daemon_clock *c);
+/* The same with given readings of CLOCK_BOOTTIME and CLOCK_REALTIME. */
+void clock_take(struct daemon_clock *c, int64_t boot_ms, int64_t unix_ms);
 void clock_not_before(struct daemon_clock *c, int64_t at_ms);
 
 /* A wall-clock instant on the clock of the cores, as of the last look, and back. */

@@ -41,9 +41,23 @@ enum node_state {
                      or the agent's keeper holds the tasks */
 };
 
+#define SLOT_UNNAMED UINT32_MAX /* the job's core has not named it yet */
+
 struct daemon_slot {
     struct daemon_job *job; /* NULL: free */
-    uint32_t index;         /* the job's own number of it [pliant_slot_index] */
+    uint32_t index;         /* the job's own number of it [pliant_slot_index], or SLOT_UNNAMED */
+};
+
+/* A job whose core knows the node: it was told NODE_UP of this life, and must be told the rest. */
+struct daemon_tenant {
+    struct daemon_job *job;
+    uint32_t held, reclaimed; /* slots; reclaimed: asked back, and not yet released */
+};
+
+/* Elements of a list of JSON that a message gathers in a turn. */
+struct gathered {
+    char *v;
+    size_t n, cap;
 };
 
 struct daemon_node {
@@ -53,7 +67,8 @@ struct daemon_node {
     bool keep_tasks;
     uint32_t n_slots, n_used; /* used: given to a job */
     struct daemon_slot *slots;
-    char *address, *host, *zone, *domain; /* NULL: not given */
+    struct VEC(struct daemon_tenant) tenants; /* of news of the node each of them is told */
+    char *address, *host, *zone, *domain;     /* NULL: not given */
     struct pliant_label *labels;
     size_t n_labels;
     int64_t pid;
@@ -61,34 +76,50 @@ struct daemon_node {
     struct rpc_id peer; /* while NODE_UP */
     int connection;
     uint64_t seq_in, seq_out;
-    bool behind;         /* a message to it was dropped: RESYNC at its next sign of life */
-    int64_t heard_at_ms; /* awake time */
-    int64_t lost_at_ms;  /* awake time; when it counts as lost unless it speaks */
+    bool behind;            /* a message to it was dropped: RESYNC at its next sign of life */
+    int64_t heard_at_ms;    /* awake time */
+    int64_t lost_at_ms;     /* awake time; when it counts as lost unless it speaks */
+    int64_t resynced_at_ms; /* awake time; of the last RESYNC */
 
     bool draining, drained_by_operator;
     enum pliant_drain_reason drain_reason;
     int64_t drain_end_at_ms; /* PLIANT_NEVER: none was given */
 
-    /* gathered in this turn, one message each when it ends */
-    struct json deploy, stop, forget;
-    uint32_t n_deploy, n_stop, n_forget;
-    UT_hash_handle hh;
+    struct daemon_task *tasks; /* on it, as far as the daemon knows */
+
+    /* gathered in this turn, one message each when it ends (deploy.c) */
+    struct gathered deploy, stop, forget;
+    bool has_gathered;
+    struct daemon_node *next_gathered;
+    UT_hash_handle hh, by_peer; /* by_peer: while NODE_UP */
 };
 
 /* ---- jobs -------------------------------------------------------------------------------- */
 
 /* What the host knows of an attempt, beside what the core does. Keyed by job, vertex, subtask,
- * attempt. */
+ * attempt; from its deployment until its end was taken in or its node is lost. */
 struct daemon_task {
     struct {
         uint32_t vertex, subtask, attempt;
     } key;
+    struct daemon_job *job;
     struct daemon_node *node;
-    uint32_t slot; /* of the node */
-    int64_t pid;   /* 0: unknown */
+    struct daemon_task *prev, *next; /* on the node */
+    uint32_t slot;                   /* of the node */
+    int64_t pid;                     /* 0: unknown */
     int64_t since_unix_ms;
     uint64_t rss_bytes, cpu_ms;
     bool stopping;
+    bool given_up; /* the core counts it as lost [GIVE_UP_NODE] */
+    uint64_t seen; /* the last HELLO that named it */
+    UT_hash_handle hh;
+};
+
+/* A node that the job's core gave up: its incarnation for the job is so much higher. */
+struct daemon_life {
+    char *node;
+    uint32_t given_up; /* how often */
+    bool open;         /* tasks of the old life may still be there */
     UT_hash_handle hh;
 };
 
@@ -100,12 +131,15 @@ struct daemon_job {
     struct pliant_config config; /* resolved */
     struct options options;
     char *options_json;
-    struct pliant_sched *sched; /* NULL: ended, then `final` has its documents */
-    char *final;
-    uint64_t n_steps, n_snapshot;    /* of the journal */
-    struct daemon_task *tasks;       /* live or unforgotten */
+    struct pliant_sched *sched; /* NULL: ended, or damaged */
+    bool damaged;               /* its journal can't be replayed: kept out, its tasks left alone */
+    int64_t deadline_ms;        /* of the core (jobs.c) */
+    size_t at;                  /* in the heap of deadlines */
+    uint64_t n_steps, n_snapshot; /* of the journal */
+    struct daemon_task *tasks;
+    struct daemon_life *lives;
     uint32_t declared, declared_min; /* slots [DECLARE] */
-    bool scan_slots;                 /* its share may have changed */
+    bool scan_slots;                 /* its share may have changed [DECLARE, requirements] */
     struct checkpoints *checkpoints; /* checkpoints.c */
     struct group *group;             /* groups.c; NULL: a graph job */
     struct waiting_reply *waiting;   /* requests.c: who waits for a savepoint */
@@ -130,13 +164,21 @@ struct daemon {
     struct rpc_auth *auth; /* NULL: no keys */
     struct rpc_server *agents_end, *clients_end, *events_end;
     uint64_t epoch;
-    struct daemon_node *nodes; /* by name */
-    struct daemon_job *jobs;   /* by id, in order of submission */
+    int64_t started_at_ms;
+    struct daemon_node *nodes;    /* by name */
+    struct daemon_node *sessions; /* those that are up, by the id of their connection */
+    struct daemon_job *jobs;      /* by id, in order of submission */
     int64_t next_order;
     struct fact_queue *facts; /* events for cores, to be taken in order (jobs.c) */
     struct outbox *out;       /* what leaves after the commit (outbox.c) */
+    struct agents *agents;
+    struct deploying *deploying;
     struct requests *requests;
     struct event_stream *events;
+    uint64_t event_sequence; /* of the last event that was put out */
+    bool share_slots;        /* slots came, went, or were given back */
+    bool tidy_after_commit;  /* checkpoints_tidy() has something to delete */
+    bool store_failed;
     bool ending, stop_jobs;
     int exit_code;
     /* counters, for PING and tests */
@@ -152,6 +194,11 @@ void job_fact(struct daemon *d, struct daemon_job *job, const struct pliant_even
 void jobs_run(struct daemon *d);
 int64_t jobs_next_deadline(const struct daemon *d); /* PLIANT_NEVER: none */
 
+/* Decode without registering: spec, config and options layered (daemon's < job's < these). */
+int job_decode(struct daemon *d, const char *spec, size_t size, const char *file,
+               const struct doc *options, const struct doc_file *f, struct daemon_job **ret,
+               struct spec_error *err);
+void job_free(struct daemon_job *job); /* one that is not registered */
 /* A new job from its text, stored with this turn. `id` NULL: a new one. 0, -EINVAL (*err), -EEXIST.
  */
 int job_submit(struct daemon *d, const char *spec, size_t size, const char *file,
@@ -159,12 +206,31 @@ int job_submit(struct daemon *d, const char *spec, size_t size, const char *file
                struct daemon_job **ret, struct spec_error *err);
 struct daemon_job *job_find(struct daemon *d, const char *id_prefix_or_name,
                             struct spec_error *err);
-struct daemon_task *job_task(struct daemon_job *job, const struct pliant_task *task);
-void job_snapshot_if_due(struct daemon *d, struct daemon_job *job);
+struct daemon_task *job_task(struct daemon_job *job, const struct pliant_task *task); /* or NULL */
+struct daemon_task *job_task_add(struct daemon_job *job, const struct pliant_task *task,
+                                 struct daemon_node *node, uint32_t slot);
+void job_task_remove(struct daemon_task *task);
+/* The documents of a job that has ended, from the store (JSON, until the next call on that); NULL:
+ * none. The registry keeps only who the job was. */
+const char *job_final(struct daemon *d, const struct daemon_job *job);
+/* The node's incarnation as the job's core is to know it; every fact about a node has this one. */
+uint64_t job_incarnation(const struct daemon_job *job, const struct daemon_node *node);
+struct daemon_life *job_life(struct daemon_job *job, const char *node); /* made if missing */
+void job_lives_put(struct daemon *d, const struct daemon_job *job);     /* into the store */
+void job_ended(struct daemon *d, struct daemon_job *job);               /* its core is done */
+void jobs_sweep(struct daemon *d); /* after a commit: what ended jobs had is freed */
+/* A job as the store has it, without its core; then into the registry, with it or without. */
+int job_of_store(const struct store_job *row, struct daemon_job **ret, struct spec_error *err);
+void job_register(struct daemon *d, struct daemon_job *job);
+void jobs_open(struct daemon *d);
+void jobs_close(struct daemon *d);
 
 /* ---- actions.c --------------------------------------------------------------------------- */
 
 void actions_carry_out(struct daemon *d, struct daemon_job *job, const struct pliant_actions *acts);
+/* The event about a task's new state. */
+void tell_task(struct daemon *d, const struct daemon_job *job, const struct daemon_task *task,
+               enum pliant_task_state state, const char *cause);
 
 /* ---- agents.c ---------------------------------------------------------------------------- */
 
@@ -177,25 +243,47 @@ void node_lose(struct daemon *d, struct daemon_node *node, const char *why);
 void node_drain(struct daemon *d, struct daemon_node *node, enum pliant_drain_reason reason,
                 int64_t end_at_ms, bool by_operator);
 void node_undrain(struct daemon *d, struct daemon_node *node);
+void node_await(struct daemon *d, struct daemon_node *node, int64_t usual_ms); /* to come back */
+int node_of_store(struct daemon *d, const struct store_node *row, struct spec_error *err);
+void agents_resync(struct daemon *d); /* all of them say HELLO */
+void agents_close(struct daemon *d);
 
 /* ---- slots.c, fair_share.c ---------------------------------------------------------------- */
 
 /* Shares anew what is there: grants and reclaims become facts of the jobs. Cheap when nothing
- * changed. */
-void slots_share(struct daemon *d);
+ * changed. Needs a queue without facts: call it after jobs_run(), and jobs_run() again while it
+ * answers true (there are new facts). */
+bool slots_share(struct daemon *d);
+/* A life of a node begins: node->n_slots is set, `slots` NULL. */
 void slots_of_new_node(struct daemon *d, struct daemon_node *node);
-void slots_of_lost_node(struct daemon *d, struct daemon_node *node); /* before it is freed */
+/* It ends: each tenant is told NODE_LOST, nobody has its slots. Call it before it is freed. */
+void slots_of_lost_node(struct daemon *d, struct daemon_node *node);
+/* It drains, or does no longer: each tenant is told. node->draining and the rest are set. */
+void slots_of_drained_node(struct daemon *d, struct daemon_node *node);
+/* After recovery, when cores are restored and nodes have their `slots` from the store. */
+void slots_recovered(struct daemon *d);
 void slots_released(struct daemon *d, struct daemon_job *job, const pliant_slot_id *slots,
                     uint32_t n);
+/* What a job that is submitted now would get at first: each(node, slots). Changes nothing. */
+void slots_preview(struct daemon *d, uint32_t minimal, uint32_t desired,
+                   void (*each)(void *ctx, const struct daemon_node *node, uint32_t slots),
+                   void *ctx);
 void slots_of_ended_job(struct daemon *d, struct daemon_job *job);
-/* The node's slot that the job knows as (node, index); UINT32_MAX: none. */
-uint32_t slots_find(const struct daemon_node *node, const struct daemon_job *job, uint32_t index);
+/* The core counts the node as lost [GIVE_UP_NODE]: the job is no tenant any more, gets nothing
+ * there (daemon_life.open), and keeps its slots until `over`: its last task there has ended. */
+void slots_given_up(struct daemon *d, struct daemon_job *job, struct daemon_node *node, bool over);
+/* The node's slot that the job knows as (node, index); UINT32_MAX: none. When the core names a slot
+ * for the first time, it becomes one of those that the job was given, and that is stored. */
+uint32_t slots_find(struct daemon *d, struct daemon_node *node, struct daemon_job *job,
+                    uint32_t index);
 
 struct share_claim { /* in order of submission */
     uint32_t minimal, desired, held;
     uint32_t target; /* out */
+    bool satisfied;  /* out: the target is not below the minimum */
 };
-/* Minimum first in the order of the claims, then max-min fair up to desired. O(n log n). */
+/* Minimum first in the order of the claims, then max-min fair up to desired. Who can't get his
+ * minimum in full gets what nobody else wants. O(n), 32 times. */
 void fair_share(struct share_claim *claims, size_t n, uint32_t slots);
 
 /* ---- deploy.c ---------------------------------------------------------------------------- */
@@ -203,6 +291,14 @@ void fair_share(struct share_claim *claims, size_t n, uint32_t slots);
 void deploy_task(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
                  pliant_slot_id slot, uint64_t restore);
 void stop_task(struct daemon *d, struct daemon_job *job, struct daemon_task *task);
+/* One whose job may be unknown (`job` is its id); timeout 0: SIGKILL at once. */
+void stop_stray(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
+                uint32_t subtask, uint32_t attempt, int64_t timeout_ms);
+void forget_task(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
+                 uint32_t subtask, uint32_t attempt);
+void deploy_gathered(struct daemon *d); /* what was gathered becomes messages */
+void deploy_close(struct daemon *d);
+void deploy_forget_node(struct daemon *d, struct daemon_node *node); /* nothing gathered for it */
 
 /* ---- checkpoints.c ------------------------------------------------------------------------ */
 
@@ -214,7 +310,14 @@ void checkpoints_task_over(struct daemon *d, struct daemon_job *job,
 void checkpoints_lost(struct daemon *d, struct daemon_job *job); /* after recovery: none goes on */
 /* The directory of a completed checkpoint; NULL: unknown. */
 const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t id);
+/* How many subtasks of a vertex wrote their part of it, by its manifest; 0: none did. Cheap: asked
+ * for each task that is deployed. */
+uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
+                                 pliant_vertex_id vertex);
 void checkpoints_free(struct daemon_job *job);
+void checkpoints_tidy(struct daemon *d); /* after a commit: delete what retention lets go */
+/* Rows of a document, newest first. */
+void checkpoints_write(struct daemon *d, struct daemon_job *job, struct json *j);
 
 /* ---- groups.c ----------------------------------------------------------------------------- */
 
@@ -236,19 +339,25 @@ void group_close(struct daemon *d, struct daemon_job *job);
 void requests_take(struct daemon *d, const struct rpc_message *m);
 void requests_savepoint_ended(struct daemon *d, struct daemon_job *job, const char *path,
                               const char *cause);
-void requests_refused(struct daemon *d, struct daemon_job *job, enum pliant_reason reason);
+void requests_refused(struct daemon *d, struct daemon_job *job,
+                      const struct pliant_action *act); /* a REFUSED action */
 void requests_log(struct daemon *d, const struct doc_file *f, const struct doc *log);
 void requests_expire(struct daemon *d);
+int64_t requests_next_deadline(const struct daemon *d);               /* awake time */
+void requests_of_ended_job(struct daemon *d, struct daemon_job *job); /* nobody waits any more */
+void requests_close(struct daemon *d);
 
-void status_of_job(struct daemon *d, const struct daemon_job *job, const char *key, struct json *j);
-/* All documents of a job that ends, for store_job_end() and for later requests. */
-void status_final(struct daemon *d, const struct daemon_job *job, struct json *j);
+void status_of_job(struct daemon *d, struct daemon_job *job, const char *key, struct json *j);
+/* All documents of a job that ends, for store_job_end() and for later requests; while it still has
+ * its core, and ended_unix_ms is set. */
+void status_final(struct daemon *d, struct daemon_job *job, struct json *j);
 
 /* Begin an event; the caller adds members and calls events_end(). */
 struct json *events_begin(struct daemon *d, const char *kind, const struct daemon_job *job);
 void events_end(struct daemon *d);
-void events_beat(struct daemon *d); /* if nothing was said for 5 s */
-int64_t events_next_deadline(const struct daemon *d);
+void events_beat(struct daemon *d);                   /* if nothing was said for 5 s */
+int64_t events_next_deadline(const struct daemon *d); /* awake time */
+void events_close(struct daemon *d);
 
 /* ---- outbox.c ------------------------------------------------------------------------------- */
 
@@ -263,8 +372,15 @@ struct reply_to {
 void outbox_reply(struct daemon *d, const struct reply_to *to, const struct json *body);
 void outbox_refuse(struct daemon *d, const struct reply_to *to, const char *code,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
-void outbox_event(struct daemon *d, const struct json *body);
+void outbox_event(struct daemon *d, const struct json *body); /* its number: ++d->event_sequence */
 void outbox_flush(struct daemon *d);
+/* Sends at once what was put in since the mark. */
+size_t outbox_mark(const struct daemon *d);
+void outbox_flush_since(struct daemon *d, size_t mark);
+/* The session is over: what was to go to the node goes nowhere. */
+void outbox_forget_node(struct daemon *d, const struct daemon_node *node);
+void outbox_open(struct daemon *d);
+void outbox_close(struct daemon *d);
 /* At once, whatever the store does: signs of life, errors. */
 void send_now(struct daemon *d, struct daemon_node *node, enum message_type type,
               const struct json *body);
@@ -276,8 +392,19 @@ int daemon_open(struct daemon *d, struct spec_error *err);
 int daemon_run(struct daemon *d); /* until a signal or SHUTDOWN; the exit code */
 void daemon_close(struct daemon *d);
 
+/* The memory that somebody asked for, or the end of the daemon (exit code 4): what was acknowledged
+ * is in the store, and the next daemon goes on from there. */
+void *need(void *memory);
+char *need_text(const char *s);  /* a copy; NULL of NULL */
+char *need_json(struct json *j); /* what was written, as a text; frees the buffer */
+
 /* logfmt to standard error (or the journal's prefix): level is 3 error, 4 warning, 6 info, 7 debug.
  */
 void log_line(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A text of others as a value: log_line(4, "msg=refused cause=%s", log_quoted(cause).v). */
+struct log_text {
+    char v[512];
+};
+struct log_text log_quoted(const char *text);
 
 #endif

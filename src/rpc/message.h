@@ -69,18 +69,20 @@ enum message_role { ROLE_NONE, ROLE_AGENT, ROLE_VIEWER, ROLE_OPERATOR };
 /* One row of the table. */
 struct message_kind {
     enum message_type type;
-    const char *name; /* "HELLO" */
-    enum message_role
-        role;          /* who may send it to the daemon; ROLE_NONE: nobody, it is the daemon's */
-    uint32_t size_max; /* of the body, bytes */
+    const char *name;       /* "HELLO" */
+    enum message_role role; /* who may send it to the daemon; ROLE_NONE: it is the daemon's own */
+    uint32_t size_max;      /* of the body, bytes */
 };
 
 /* The row of a type, or NULL. */
 const struct message_kind *message_kind(uint16_t type);
 /* Row i, or NULL behind the last. */
 const struct message_kind *message_kind_at(size_t i);
+/* The greatest limit of the types from first to last. */
+uint32_t message_size_max(enum message_type first, enum message_type last);
 
-/* May a peer with this role send this type to the daemon? An operator may what a viewer may. */
+/* May a peer with this role send this type to the daemon? An operator may what a viewer may; what
+ * is an agent's is for agents alone. */
 bool message_allowed(enum message_role role, const struct message_kind *kind);
 enum message_role message_role_of(const char *name); /* ROLE_NONE: no role's name */
 const char *message_role_name(enum message_role role);
@@ -92,11 +94,11 @@ struct message_header {
 
 enum message_fault {
     MESSAGE_GOOD,
-    MESSAGE_NOT_OURS,      /* size or magic: no answer */
+    MESSAGE_NOT_OURS,      /* size or magic of the header: no answer */
     MESSAGE_OTHER_VERSION, /* type, epoch, sequence were read all the same */
     MESSAGE_UNKNOWN_TYPE,
     MESSAGE_TOO_LARGE,
-    MESSAGE_MALFORMED, /* the body is not one JSON object */
+    MESSAGE_MALFORMED, /* not two frames, or the body is not one JSON object */
 };
 
 void message_pack(uint8_t ret[MESSAGE_HEADER], const struct message_header *h);

@@ -23,9 +23,9 @@ struct rpc_id { /* a ROUTER's name for a connection */
 
 struct rpc_message {
     struct rpc_id from; /* servers only */
-    int connection;     /* servers: names the connection in rpc_server_gone(); -1: unknown */
+    int connection;     /* servers: names it in rpc_server_gone(); -1: it has gone already */
     enum message_role role;
-    char key[41]; /* public key of the sender, "" without CURVE */
+    char key[RPC_KEY]; /* public key of the sender, "" without CURVE */
     enum message_fault fault;
     struct message_header header;
     const char *body; /* not NUL-terminated */
@@ -33,7 +33,9 @@ struct rpc_message {
 };
 
 struct rpc_counts {
-    uint64_t received, sent, dropped_full, dropped_gone, faults, denied;
+    uint64_t received, sent, dropped_full, dropped_gone;
+    uint64_t faults; /* broken messages, and connections that spoke something else */
+    uint64_t denied; /* connections whose key was refused */
 };
 
 /* ---- the daemon's ends ------------------------------------------------------------------- */
@@ -43,7 +45,8 @@ enum rpc_server_kind { RPC_AGENTS, RPC_CLIENTS, RPC_EVENTS };
 struct rpc_server; /* opaque */
 
 /* Bind. `auth` NULL: no keys; then other endpoints than ipc:// and loopback are -EACCES unless
- * `insecure`. *err says what is wrong for people. */
+ * `insecure`, and whoever connects is an operator on the clients' socket, an agent on the agents'.
+ * *err says what is wrong for people. Raises the limit of descriptors to what is allowed. */
 int rpc_server_open(enum rpc_server_kind kind, const char *endpoint, struct rpc_auth *auth,
                     bool insecure, int queue, struct rpc_server **ret, struct spec_error *err);
 void rpc_server_close(struct rpc_server **s);
@@ -51,20 +54,20 @@ const char *rpc_server_endpoint(const struct rpc_server *s); /* as bound: with t
 void *rpc_server_socket(const struct rpc_server *s);         /* for zmq_poll() */
 void *rpc_server_monitor(const struct rpc_server *s);        /* readable: call rpc_server_gone() */
 
-/* 1: *ret; 0: nothing there. Denied and broken messages come out too (see role, fault): the
- * caller answers. */
+/* 1: *ret; 0: nothing there (always for events). Denied and broken messages come out too (see role,
+ * fault): the caller answers. */
 int rpc_receive(struct rpc_server *s, struct rpc_message *ret);
 
-/* -EAGAIN: the peer's queue is full; -EHOSTUNREACH: it is gone. `to` NULL: an event, to all. */
+/* -EAGAIN: the peer's queue is full; -EHOSTUNREACH: it is gone; -EMSGSIZE: the body is longer than
+ * its type may be; the error of `body`. `to` NULL: an event, to all. */
 int rpc_send(struct rpc_server *s, const struct rpc_id *to, const struct message_header *h,
              const struct json *body);
 
-/* 1 and the next connection that was closed, by the number in its messages; 0: no more. Numbers are
- * reused by the system: make sure with rpc_alive(). */
+/* 1 and the next connection that was closed; 0: no more. Ask each server, the events' too, until 0
+ * in every turn after receiving, whether or not the monitor was readable: receiving looks at it as
+ * well. A number is not used again, and no message of a connection comes after the last word that
+ * it has gone (a message that was under way may come between two such words). */
 int rpc_server_gone(struct rpc_server *s, int *ret_connection);
-
-/* Is there a connection behind this id? Sends nothing. */
-bool rpc_alive(struct rpc_server *s, const struct rpc_id *id);
 
 void rpc_server_counts(const struct rpc_server *s, struct rpc_counts *ret);
 
@@ -73,22 +76,29 @@ void rpc_server_counts(const struct rpc_server *s, struct rpc_counts *ret);
 struct rpc_link; /* opaque */
 
 struct rpc_link_config {
-    const char *endpoint;
-    const struct rpc_identity *identity; /* NULL: no keys */
+    const char *endpoint;                /* copied */
+    const struct rpc_identity *identity; /* borrowed for the call; NULL: no keys */
     bool events;                         /* SUB, else DEALER */
     int queue;
 };
 
+/* Waits for nothing: whether somebody is there shows when messages come. A link that the other end
+ * refused for its key does not try again: open a new one. */
 int rpc_link_open(const struct rpc_link_config *cfg, struct rpc_link **ret, struct spec_error *err);
 void rpc_link_close(struct rpc_link **l); /* what is queued is sent for up to a second */
 void *rpc_link_socket(const struct rpc_link *l);
-int rpc_link_fd(const struct rpc_link *l); /* edge-triggered, as ZMQ_FD is: receive until 0 */
+/* Edge-triggered, as ZMQ_FD is: receive until 0 when it is readable and after each send. */
+int rpc_link_fd(const struct rpc_link *l);
 
 int rpc_link_receive(struct rpc_link *l, struct rpc_message *ret); /* 1, 0 */
+/* -EAGAIN: the queue is full; it is kept while the link is broken. -EMSGSIZE, the error of `body`.
+ */
 int rpc_link_send(struct rpc_link *l, const struct message_header *h, const struct json *body);
 
-/* A request and its reply. 0: *ret_reply is the body of REPLY; -EPROTO: the service answered with
- * ERROR (its code and text are in *ret_error); -ETIMEDOUT: no answer within timeout_ms. */
+/* A request and its reply; what else comes is skipped. 0: *ret_reply is the body of REPLY; -EPROTO:
+ * the service answered with ERROR (its code and text are in *ret_error); -ETIMEDOUT: no answer
+ * within timeout_ms; -EBADMSG: an answer that is none. *ret_reply is reused from call to call:
+ * start with {0}, end with doc_free(). */
 struct rpc_refusal {
     char code[32];
     char text[1024];
@@ -96,8 +106,8 @@ struct rpc_refusal {
 int rpc_call(struct rpc_link *l, enum message_type type, const struct json *body, int timeout_ms,
              struct doc_file *ret_reply, struct rpc_refusal *ret_error, struct spec_error *err);
 
-/* First of all in main(): keeps czmq from taking signals, opens descriptors 0 to 2 on /dev/null
- * where they are closed. */
+/* First of all in main(): keeps czmq from taking signals, ignores SIGPIPE, opens descriptors 0 to 2
+ * on /dev/null where they are closed. */
 void rpc_prepare_process(void);
 
 #endif

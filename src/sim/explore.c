@@ -394,7 +394,7 @@ static int write_recording(struct shrink *s, const char *path)
     if (!file)
         return -errno;
     json_init(&out, file);
-    recording_write_header(&out, s->chaos->job, &s->chaos->cfg);
+    recording_write_header(&out, s->chaos->job, &s->chaos->cfg, NULL, 0);
     r = trial_init(&t, s->options, s->chaos, 1);
     if (!r)
         survive(&t, write_steps, &(struct writer){s, &out});

@@ -37,7 +37,7 @@ int recorder_new(FILE *out, const struct pliant_job *job, const struct pliant_co
         return -ENOMEM;
     *r = (struct recorder){.observer = {on_step, on_end}, .job = job};
     json_init(&r->json, out);
-    recording_write_header(&r->json, job, cfg);
+    recording_write_header(&r->json, job, cfg, NULL, 0);
     *ret = &r->observer;
     return r->json.error;
 }

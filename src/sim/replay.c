@@ -52,17 +52,31 @@ static int again(struct recording *rec, struct pliant_sched *sched,
     return 0;
 }
 
+/* A scheduler as it was before the first step. */
+static int begin(struct recording *rec, struct pliant_sched **ret, struct spec_error *err)
+{
+    struct pliant_error why;
+    size_t size;
+    const void *snapshot = recording_snapshot(rec, &size);
+    int r;
+
+    if (snapshot)
+        r = pliant_restore(recording_config(rec), recording_job(rec), snapshot, size, ret, &why);
+    else
+        r = pliant_sched_new(recording_config(rec), recording_job(rec), ret, &why);
+    if (r == -EINVAL)
+        snprintf(err->text, sizeof err->text, "%s:1: %s", recording_name(rec), why.text);
+    return r;
+}
+
 int replay(struct recording *rec, struct replay_result *ret, struct spec_error *err)
 {
     struct pliant_sched *sched;
-    struct pliant_error why;
     struct recording_step step;
     struct json actions;
-    int r = pliant_sched_new(recording_config(rec), recording_job(rec), &sched, &why);
+    int r = begin(rec, &sched, err);
 
     *ret = (struct replay_result){.same = true};
-    if (r == -EINVAL)
-        snprintf(err->text, sizeof err->text, "%s", why.text);
     if (r)
         return r;
     json_init(&actions, NULL);

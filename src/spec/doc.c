@@ -32,8 +32,6 @@ struct doc_chunk {
     max_align_t bytes[];
 };
 
-const struct pliant_alloc *spec_memory;
-
 static struct doc_chunk *chunk_new(size_t size)
 {
     struct doc_chunk *c = mem_resize(spec_memory, NULL, 1, sizeof *c + size);

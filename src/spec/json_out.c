@@ -287,6 +287,12 @@ void json_hex(struct json *j, const char *key, const uint8_t *bytes, size_t n)
     put(j, '"');
 }
 
+void json_raw(struct json *j, const char *key, const char *text, size_t n)
+{
+    if (start(j, key, n))
+        put_bytes(j, text, n);
+}
+
 int json_line(struct json *j)
 {
     if (room(j, 1))

@@ -59,6 +59,9 @@ void json_slot(struct json *j, const char *key, const char *node, uint32_t index
 /* Bytes as hexadecimal digits in a string. */
 void json_hex(struct json *j, const char *key, const uint8_t *bytes, size_t n);
 
+/* A value that is JSON already. */
+void json_raw(struct json *j, const char *key, const char *text, size_t n);
+
 /* End a line; hands full buffers to the file. */
 int json_line(struct json *j);
 

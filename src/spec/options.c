@@ -294,6 +294,27 @@ int options_define(struct options *o, const char *assignment, struct spec_error 
     return add(o, &from, key, equals + 1, err);
 }
 
+int options_copy(const struct options *from, struct options *ret, struct spec_error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < from->settings.n && r == 0; i++) {
+        const struct option_setting *s = &from->settings.v[i];
+        const struct doc_file f = {.name = s->file};
+        const struct doc at = {.line = s->line};
+        const struct origin origin = {s->layer, &f, s->line ? &at : NULL};
+
+        r = add_setting(ret, &origin, s->option, s->key, s->text, err);
+    }
+    for (size_t i = 0; i < from->ignored.n && r == 0; i++) {
+        const struct doc_file f = {.name = "options"};
+        const struct origin origin = {OPTIONS_FILE, &f, NULL};
+
+        r = ignore(ret, &origin, from->ignored.v[i], err);
+    }
+    return r;
+}
+
 void options_forget(struct options *o, const char *key)
 {
     const struct pliant_option *option = pliant_option_find(key);

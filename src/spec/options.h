@@ -68,6 +68,9 @@ extern const char *const options_group_keys[];
 /* "name=value"; a later one goes before an earlier one. */
 int options_define(struct options *o, const char *assignment, struct spec_error *err);
 
+/* All that is set in `from` as well, for a run that starts from it; `ret` is empty before. */
+int options_copy(const struct options *from, struct options *ret, struct spec_error *err);
+
 /* As if nobody had set it yet. */
 void options_forget(struct options *o, const char *key);
 

@@ -3,7 +3,9 @@
  * JSON Lines: a header {"pliant_journal":1,"job":{...},"options":{...},"seed":"..."} that makes
  * the same scheduler again without any other file, then one line a step:
  * {"t":0,"event":{"ev":...},"actions":[{"act":...},...]}. The text of a step has one spelling
- * only, so that a replay compares bytes.
+ * only, so that a replay compares bytes. A recording that begins in the middle of a run has
+ * "snapshot":"..." in its header: the bytes of pliant_snapshot() before its first step, in
+ * hexadecimal digits.
  *
  *     recording_open(path, &rec, &err);
  *     pliant_sched_new(recording_config(rec), recording_job(rec), &s, ...);
@@ -28,9 +30,9 @@
 #include "spec/doc.h"
 #include "spec/json_out.h"
 
-/* `cfg` is resolved. */
+/* `cfg` is resolved; `snapshot` NULL: from the start. */
 void recording_write_header(struct json *j, const struct pliant_job *job,
-                            const struct pliant_config *cfg);
+                            const struct pliant_config *cfg, const void *snapshot, size_t size);
 
 /* A whole line, right after the step: names of nodes come from `sched`. */
 void recording_write_step(struct json *j, const struct pliant_job *job,
@@ -64,10 +66,22 @@ const char *recording_name(const struct recording *r); /* as in errors */
 const struct pliant_job *recording_job(const struct recording *r);
 const struct pliant_config *recording_config(const struct recording *r); /* resolved */
 
+/* What it begins with; NULL: a new scheduler. */
+const void *recording_snapshot(const struct recording *r, size_t *ret_size);
+
 /* 1 and the next step; 0 at the end. Time that goes back is an error. */
 int recording_next(struct recording *r, struct recording_step *ret, struct spec_error *err);
 
 /* Free *r and set it to NULL. Fine on NULL. */
 void recording_close(struct recording **r);
+
+/* The events of steps that are kept elsewhere, as in a recording: {"ev":...}. Borrows the name, for
+ * errors, and the job. An event is borrowed until the next call. */
+struct recording_decoder; /* opaque */
+int recording_decoder_new(const char *name, const struct pliant_job *job,
+                          struct recording_decoder **ret);
+int recording_event_decode(struct recording_decoder *decoder, const char *text, size_t size,
+                           uint32_t line, struct pliant_event *ret, struct spec_error *err);
+void recording_decoder_free(struct recording_decoder **decoder);
 
 #endif

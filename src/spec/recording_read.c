@@ -18,22 +18,28 @@
 
 #define LINE_MAX_BYTES ((size_t)1 << 40)
 
-struct recording {
-    struct lines lines;
+struct recording_decoder {
+    const struct pliant_job *job;
     struct doc_file doc;
     struct quick_line quick;
-    struct job_spec job;
-    struct pliant_config cfg;
-    int64_t t_ms; /* of the last step */
-    bool has_step;
     struct VEC(struct pliant_label) labels;
     struct VEC(struct pliant_bounds) bounds;
     struct VEC(struct pliant_state_size) sizes;
 };
 
+struct recording {
+    struct recording_decoder decoder;
+    struct lines lines;
+    struct job_spec job;
+    struct pliant_config cfg;
+    struct VEC(uint8_t) snapshot;
+    int64_t t_ms; /* of the last step */
+    bool has_step;
+};
+
 /* Decoding with an error that sticks: after the first one the getters answer 0 or NULL. */
 struct reader {
-    struct recording *rec;
+    struct recording_decoder *decoder;
     const struct doc *map; /* whose members are read */
     int error;
     struct spec_error *err;
@@ -50,9 +56,9 @@ static const struct doc *member(struct reader *r, const char *key, enum doc_kind
     if (at && at->kind == kind)
         return at;
     if (!r->error && at)
-        r->error = doc_error(&r->rec->doc, at, r->err, "accepted: %s", accepted);
+        r->error = doc_error(&r->decoder->doc, at, r->err, "accepted: %s", accepted);
     else if (!r->error)
-        r->error = doc_error(&r->rec->doc, r->map, r->err, "\"%s\" is missing", key);
+        r->error = doc_error(&r->decoder->doc, r->map, r->err, "\"%s\" is missing", key);
     return NULL;
 }
 
@@ -87,7 +93,7 @@ static int64_t integer(struct reader *r, const char *key)
     int64_t i = 0;
 
     if (at && !decimal_read_int(at->text, &i))
-        r->error = doc_error(&r->rec->doc, at, r->err, "accepted: a whole number of 64 bits");
+        r->error = doc_error(&r->decoder->doc, at, r->err, "accepted: a whole number of 64 bits");
     return i;
 }
 
@@ -101,8 +107,8 @@ static uint32_t count(struct reader *r, const char *key)
     int64_t i = integer(r, key);
 
     if (!r->error && (i < 0 || i > UINT32_MAX))
-        r->error =
-            doc_error(&r->rec->doc, doc_get(r->map, key), r->err, "accepted: 0 to %u", UINT32_MAX);
+        r->error = doc_error(&r->decoder->doc, doc_get(r->map, key), r->err, "accepted: 0 to %u",
+                             UINT32_MAX);
     return r->error ? 0 : (uint32_t)i;
 }
 
@@ -121,7 +127,7 @@ static uint64_t id(struct reader *r, const char *key)
     }
     if (digits && !ok)
         r->error =
-            doc_error(&r->rec->doc, doc_get(r->map, key), r->err,
+            doc_error(&r->decoder->doc, doc_get(r->map, key), r->err,
                       "accepted: a string of digits, up to %llu", (unsigned long long)UINT64_MAX);
     return ok ? value : 0;
 }
@@ -138,9 +144,9 @@ static pliant_vertex_id vertex(struct reader *r, const char *key)
 
     if (!name)
         return v;
-    v = pliant_job_vertex_find(recording_job(r->rec), name);
+    v = pliant_job_vertex_find(r->decoder->job, name);
     if (!v.v)
-        r->error = doc_error(&r->rec->doc, doc_get(r->map, key), r->err,
+        r->error = doc_error(&r->decoder->doc, doc_get(r->map, key), r->err,
                              "the job has no vertex \"%s\"", name);
     return v;
 }
@@ -165,7 +171,7 @@ static enum pliant_drain_reason drain_reason(struct reader *r)
         if (strcmp(name, pliant_drain_reason_name(i)) == 0)
             return i;
     if (name)
-        r->error = doc_error(&r->rec->doc, doc_get(r->map, "reason"), r->err,
+        r->error = doc_error(&r->decoder->doc, doc_get(r->map, "reason"), r->err,
                              "unknown reason \"%.40s\" of a drain", name);
     return PLIANT_DRAIN_PREEMPTION;
 }
@@ -173,7 +179,7 @@ static enum pliant_drain_reason drain_reason(struct reader *r)
 static void known_keys(struct reader *r, const char *const *keys)
 {
     if (!r->error)
-        r->error = doc_known_keys(&r->rec->doc, r->map, keys, r->err);
+        r->error = doc_known_keys(&r->decoder->doc, r->map, keys, r->err);
 }
 
 /* ---- lists -------------------------------------------------------------------------------- */
@@ -181,10 +187,10 @@ static void known_keys(struct reader *r, const char *const *keys)
 /* The reader of an element that must be a map with these keys. */
 static struct reader element(struct reader *r, const struct doc *at, const char *const *keys)
 {
-    struct reader e = {.rec = r->rec, .map = at, .error = r->error, .err = r->err};
+    struct reader e = {.decoder = r->decoder, .map = at, .error = r->error, .err = r->err};
 
     if (!e.error && at->kind != DOC_MAP)
-        e.error = doc_error(&r->rec->doc, at, r->err, "accepted: a map");
+        e.error = doc_error(&r->decoder->doc, at, r->err, "accepted: a map");
     known_keys(&e, keys);
     return e;
 }
@@ -193,21 +199,21 @@ static void labels(struct reader *r, struct pliant_event *ev)
 {
     const struct doc *map = has(r, "labels") ? member(r, "labels", DOC_MAP, "a map") : NULL;
 
-    r->rec->labels.n = 0;
+    r->decoder->labels.n = 0;
     for (const struct doc *at = map ? map->child : NULL; at && !r->error; at = at->next) {
-        struct reader e = {.rec = r->rec, .map = map, .err = r->err};
-        struct pliant_label *label = vec_push(spec_memory, &r->rec->labels);
+        struct reader e = {.decoder = r->decoder, .map = map, .err = r->err};
+        struct pliant_label *label = vec_push(spec_memory, &r->decoder->labels);
 
         if (!label) {
-            r->error = doc_no_memory(&r->rec->doc, r->err);
+            r->error = doc_no_memory(&r->decoder->doc, r->err);
             return;
         }
         label->key = at->key;
         label->value = text(&e, at->key);
         r->error = e.error;
     }
-    ev->node_up.labels = r->rec->labels.v;
-    ev->node_up.n_labels = r->rec->labels.n;
+    ev->node_up.labels = r->decoder->labels.v;
+    ev->node_up.n_labels = r->decoder->labels.n;
 }
 
 static void sizes(struct reader *r, struct pliant_event *ev)
@@ -215,13 +221,13 @@ static void sizes(struct reader *r, struct pliant_event *ev)
     static const char *const keys[] = {"vertex", "subtask", "bytes", NULL};
     const struct doc *list = has(r, "sizes") ? member(r, "sizes", DOC_LIST, "a list") : NULL;
 
-    r->rec->sizes.n = 0;
+    r->decoder->sizes.n = 0;
     for (const struct doc *at = list ? list->child : NULL; at && !r->error; at = at->next) {
         struct reader e = element(r, at, keys);
-        struct pliant_state_size *size = vec_push(spec_memory, &r->rec->sizes);
+        struct pliant_state_size *size = vec_push(spec_memory, &r->decoder->sizes);
 
         if (!size) {
-            r->error = doc_no_memory(&r->rec->doc, r->err);
+            r->error = doc_no_memory(&r->decoder->doc, r->err);
             return;
         }
         size->vertex = vertex(&e, "vertex");
@@ -229,8 +235,8 @@ static void sizes(struct reader *r, struct pliant_event *ev)
         size->bytes = id(&e, "bytes");
         r->error = e.error;
     }
-    ev->checkpoint.sizes = r->rec->sizes.v;
-    ev->checkpoint.n_sizes = r->rec->sizes.n;
+    ev->checkpoint.sizes = r->decoder->sizes.v;
+    ev->checkpoint.n_sizes = r->decoder->sizes.n;
 }
 
 static void requirements(struct reader *r, struct pliant_event *ev)
@@ -238,13 +244,13 @@ static void requirements(struct reader *r, struct pliant_event *ev)
     static const char *const keys[] = {"vertex", "min", "max", NULL};
     const struct doc *list = member(r, "vertices", DOC_LIST, "a list");
 
-    r->rec->bounds.n = 0;
+    r->decoder->bounds.n = 0;
     for (const struct doc *at = list ? list->child : NULL; at && !r->error; at = at->next) {
         struct reader e = element(r, at, keys);
-        struct pliant_bounds *bounds = vec_push(spec_memory, &r->rec->bounds);
+        struct pliant_bounds *bounds = vec_push(spec_memory, &r->decoder->bounds);
 
         if (!bounds) {
-            r->error = doc_no_memory(&r->rec->doc, r->err);
+            r->error = doc_no_memory(&r->decoder->doc, r->err);
             return;
         }
         bounds->vertex = text(&e, "vertex");
@@ -252,8 +258,8 @@ static void requirements(struct reader *r, struct pliant_event *ev)
         bounds->max = integer(&e, "max");
         r->error = e.error;
     }
-    ev->requirements.v = r->rec->bounds.v;
-    ev->requirements.n = r->rec->bounds.n;
+    ev->requirements.v = r->decoder->bounds.v;
+    ev->requirements.n = r->decoder->bounds.n;
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
@@ -420,22 +426,22 @@ static enum pliant_event_kind kind(struct reader *r)
 
     if (!name)
         return PLIANT_EV_TICK;
-    nearest_start(&n, name);
-    for (enum pliant_event_kind k = PLIANT_EV_TICK; k < PLIANT_EVENTS; k++) {
+    for (enum pliant_event_kind k = PLIANT_EV_TICK; k < PLIANT_EVENTS; k++)
         if (strcmp(name, pliant_event_name(k)) == 0)
             return k;
+    nearest_start(&n, name);
+    for (enum pliant_event_kind k = PLIANT_EV_TICK; k < PLIANT_EVENTS; k++)
         nearest_offer(&n, pliant_event_name(k));
-    }
-    r->error = doc_error(&r->rec->doc, doc_get(r->map, "ev"), r->err,
+    r->error = doc_error(&r->decoder->doc, doc_get(r->map, "ev"), r->err,
                          "unknown event \"%.40s\"%s%s%s", name, n.best ? "; did you mean \"" : "",
                          n.best ? n.best : "", n.best ? "\"?" : "");
     return PLIANT_EV_TICK;
 }
 
-static int read_event(struct recording *rec, const struct doc *map, struct pliant_event *ret,
-                      struct spec_error *err)
+static int read_event(struct recording_decoder *decoder, const struct doc *map,
+                      struct pliant_event *ret, struct spec_error *err)
 {
-    struct reader r = {.rec = rec, .map = map, .err = err};
+    struct reader r = {.decoder = decoder, .map = map, .err = err};
     struct pliant_event ev = {.kind = PLIANT_EV_TICK};
 
     ev.kind = kind(&r);
@@ -481,20 +487,21 @@ static char *find_actions(char *text, size_t size)
 static int read_step(struct recording *rec, struct recording_step *ret, struct spec_error *err)
 {
     static const char *const keys[] = {"t", "event", NULL};
-    struct reader r = {.rec = rec, .map = rec->doc.root, .err = err};
+    struct reader r = {.decoder = &rec->decoder, .map = rec->decoder.doc.root, .err = err};
     const struct doc *event;
 
-    if (rec->doc.root->kind != DOC_MAP)
-        return doc_error(&rec->doc, rec->doc.root, err, "accepted: a step");
+    if (rec->decoder.doc.root->kind != DOC_MAP)
+        return doc_error(&rec->decoder.doc, rec->decoder.doc.root, err, "accepted: a step");
     known_keys(&r, keys);
     ret->at_ms = integer(&r, "t");
     event = member(&r, "event", DOC_MAP, "a map");
     if (!event)
         return r.error;
     if (rec->has_step && ret->at_ms < rec->t_ms)
-        return doc_error(&rec->doc, doc_get(r.map, "t"), err, "time goes back from %lld to %lld",
-                         (long long)rec->t_ms, (long long)ret->at_ms);
-    return read_event(rec, event, &ret->event, err);
+        return doc_error(&rec->decoder.doc, doc_get(r.map, "t"), err,
+                         "time goes back from %lld to %lld", (long long)rec->t_ms,
+                         (long long)ret->at_ms);
+    return read_event(&rec->decoder, event, &ret->event, err);
 }
 
 int recording_next(struct recording *rec, struct recording_step *ret, struct spec_error *err)
@@ -511,8 +518,8 @@ int recording_next(struct recording *rec, struct recording_step *ret, struct spe
         return lines_error(&rec->lines, err,
                            "a step is {\"t\":N,\"event\":{...},\"actions\":[...]}, without spaces");
     *actions = '}'; /* {"t":N,"event":{...}} */
-    r = quick_line_decode(&rec->quick, &rec->doc, line, (size_t)(actions - line) + 1,
-                          rec->lines.line, err);
+    r = quick_line_decode(&rec->decoder.quick, &rec->decoder.doc, line,
+                          (size_t)(actions - line) + 1, rec->lines.line, err);
     if (r == 0)
         r = read_step(rec, &step, err);
     if (r < 0)
@@ -528,22 +535,54 @@ int recording_next(struct recording *rec, struct recording_step *ret, struct spe
 
 /* ---- header ------------------------------------------------------------------------------- */
 
-static void set_option(struct reader *r, const char *key, const char *value)
+static void set_option(struct reader *r, struct pliant_config *cfg, const char *key,
+                       const char *value)
 {
     struct pliant_error why;
 
-    if (!r->error && value && pliant_config_set(&r->rec->cfg, key, value, &why) < 0)
-        r->error = doc_error(&r->rec->doc, r->map, r->err, "%s", why.text);
+    if (!r->error && value && pliant_config_set(cfg, key, value, &why) < 0)
+        r->error = doc_error(&r->decoder->doc, r->map, r->err, "%s", why.text);
 }
 
-static void read_options(struct reader *r)
+static void read_options(struct reader *r, struct pliant_config *cfg)
 {
     const struct doc *map = member(r, "options", DOC_MAP, "a map of strings");
-    struct reader options = {.rec = r->rec, .map = map, .error = r->error, .err = r->err};
+    struct reader options = {.decoder = r->decoder, .map = map, .error = r->error, .err = r->err};
 
     for (const struct doc *at = map ? map->child : NULL; at && !options.error; at = at->next)
-        set_option(&options, at->key, text(&options, at->key));
+        set_option(&options, cfg, at->key, text(&options, at->key));
     r->error = options.error;
+}
+
+/* 0..15, or -1. */
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static void read_snapshot(struct reader *r, struct recording *rec)
+{
+    const char *digits = has(r, "snapshot") ? text(r, "snapshot") : NULL;
+    size_t n = digits ? strlen(digits) : 0;
+
+    if (!digits)
+        return;
+    if (!vec_reserve(spec_memory, &rec->snapshot, n / 2 + 1)) {
+        r->error = doc_no_memory(&r->decoder->doc, r->err);
+        return;
+    }
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        int high = hex_digit(digits[i]), low = hex_digit(digits[i + 1]);
+
+        if (high < 0 || low < 0)
+            break;
+        rec->snapshot.v[rec->snapshot.n++] = (uint8_t)(high << 4 | low);
+    }
+    if (n == 0 || 2 * rec->snapshot.n != n)
+        r->error = doc_error(&r->decoder->doc, doc_get(r->map, "snapshot"), r->err,
+                             "accepted: bytes as pairs of hexadecimal digits");
 }
 
 static void read_version(struct reader *r)
@@ -551,31 +590,33 @@ static void read_version(struct reader *r)
     int64_t version = integer(r, "pliant_journal");
 
     if (!r->error && version != 1)
-        r->error = doc_error(&r->rec->doc, doc_get(r->map, "pliant_journal"), r->err,
+        r->error = doc_error(&r->decoder->doc, doc_get(r->map, "pliant_journal"), r->err,
                              "unknown version of the recording format; accepted: 1");
 }
 
 static int decode_header(struct recording *rec, struct spec_error *err)
 {
-    static const char *const keys[] = {"pliant_journal", "job", "options", "seed", NULL};
-    struct reader r = {.rec = rec, .map = rec->doc.root, .err = err};
+    static const char *const keys[] = {"pliant_journal", "job",      "options",
+                                       "seed",           "snapshot", NULL};
+    struct reader r = {.decoder = &rec->decoder, .map = rec->decoder.doc.root, .err = err};
     struct pliant_error why;
     const struct doc *job;
 
-    if (rec->doc.root->kind != DOC_MAP || !doc_get(rec->doc.root, "pliant_journal"))
-        return doc_error(&rec->doc, rec->doc.root, err,
+    if (rec->decoder.doc.root->kind != DOC_MAP || !doc_get(rec->decoder.doc.root, "pliant_journal"))
+        return doc_error(&rec->decoder.doc, rec->decoder.doc.root, err,
                          "a recording begins with its header, {\"pliant_journal\":1,...}");
     read_version(&r);
     known_keys(&r, keys);
-    read_options(&r);
-    set_option(&r, "pliant.seed", text(&r, "seed"));
+    read_options(&r, &rec->cfg);
+    set_option(&r, &rec->cfg, "pliant.seed", text(&r, "seed"));
+    read_snapshot(&r, rec);
     job = member(&r, "job", DOC_MAP, "a job spec");
     if (r.error)
         return r.error;
     rec->cfg.worker_group = doc_get(job, "worker_group") != NULL;
     if (pliant_config_resolve(&rec->cfg, &why) < 0)
-        return doc_error(&rec->doc, doc_get(r.map, "options"), err, "%s", why.text);
-    return job_spec_decode(&rec->doc, job, &rec->job, err);
+        return doc_error(&rec->decoder.doc, doc_get(r.map, "options"), err, "%s", why.text);
+    return job_spec_decode(&rec->decoder.doc, job, &rec->job, err);
 }
 
 static int read_header(struct recording *rec, struct spec_error *err)
@@ -588,8 +629,12 @@ static int read_header(struct recording *rec, struct spec_error *err)
         return lines_error(&rec->lines, err,
                            "the file is empty; a recording begins with its header");
     if (r == 1)
-        r = quick_line_decode(&rec->quick, &rec->doc, line, size, rec->lines.line, err);
-    return r < 0 ? r : decode_header(rec, err);
+        r = quick_line_decode(&rec->decoder.quick, &rec->decoder.doc, line, size, rec->lines.line,
+                              err);
+    if (r == 0)
+        r = decode_header(rec, err);
+    rec->decoder.job = rec->job.job;
+    return r;
 }
 
 /* ---- opening and closing ------------------------------------------------------------------ */
@@ -609,7 +654,7 @@ static struct recording *new_recording(const char *name, struct spec_error *err)
 
 static int begin(struct recording *rec, int r, struct recording **ret, struct spec_error *err)
 {
-    rec->doc.name = rec->lines.name;
+    rec->decoder.doc.name = rec->lines.name;
     if (r == 0)
         r = read_header(rec, err);
     if (r < 0)
@@ -638,18 +683,24 @@ int recording_of_text(const char *name, const char *text, size_t size, struct re
     return begin(rec, lines_of(name, text, size, LINE_MAX_BYTES, &rec->lines, err), ret, err);
 }
 
+static void free_decoder(struct recording_decoder *decoder)
+{
+    vec_free(spec_memory, &decoder->labels);
+    vec_free(spec_memory, &decoder->bounds);
+    vec_free(spec_memory, &decoder->sizes);
+    doc_free(&decoder->doc);
+    quick_line_free(&decoder->quick);
+}
+
 void recording_close(struct recording **r)
 {
     struct recording *rec = *r;
 
     if (!rec)
         return;
-    vec_free(spec_memory, &rec->labels);
-    vec_free(spec_memory, &rec->bounds);
-    vec_free(spec_memory, &rec->sizes);
+    free_decoder(&rec->decoder);
+    vec_free(spec_memory, &rec->snapshot);
     job_spec_free(&rec->job);
-    doc_free(&rec->doc);
-    quick_line_free(&rec->quick);
     lines_close(&rec->lines);
     mem_free(spec_memory, rec);
     *r = NULL;
@@ -668,4 +719,44 @@ const struct pliant_job *recording_job(const struct recording *r)
 const struct pliant_config *recording_config(const struct recording *r)
 {
     return &r->cfg;
+}
+
+const void *recording_snapshot(const struct recording *r, size_t *ret_size)
+{
+    *ret_size = r->snapshot.n;
+    return r->snapshot.n ? r->snapshot.v : NULL;
+}
+
+/* ---- events outside of a recording --------------------------------------------------------- */
+
+int recording_decoder_new(const char *name, const struct pliant_job *job,
+                          struct recording_decoder **ret)
+{
+    struct recording_decoder *decoder = mem_zero(spec_memory, 1, sizeof *decoder);
+
+    if (!decoder)
+        return -ENOMEM;
+    decoder->doc.name = name;
+    decoder->job = job;
+    *ret = decoder;
+    return 0;
+}
+
+int recording_event_decode(struct recording_decoder *decoder, const char *text, size_t size,
+                           uint32_t line, struct pliant_event *ret, struct spec_error *err)
+{
+    int r = quick_line_decode(&decoder->quick, &decoder->doc, text, size, line, err);
+
+    if (!r && decoder->doc.root->kind != DOC_MAP)
+        r = doc_error(&decoder->doc, decoder->doc.root, err, "accepted: an event");
+    return r ? r : read_event(decoder, decoder->doc.root, ret, err);
+}
+
+void recording_decoder_free(struct recording_decoder **decoder)
+{
+    if (!*decoder)
+        return;
+    free_decoder(*decoder);
+    mem_free(spec_memory, *decoder);
+    *decoder = NULL;
 }

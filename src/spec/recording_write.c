@@ -73,7 +73,7 @@ static void write_options(struct json *j, const struct pliant_config *cfg)
 }
 
 void recording_write_header(struct json *j, const struct pliant_job *job,
-                            const struct pliant_config *cfg)
+                            const struct pliant_config *cfg, const void *snapshot, size_t size)
 {
     char seed[32];
 
@@ -91,6 +91,8 @@ void recording_write_header(struct json *j, const struct pliant_job *job,
     write_options(j, cfg);
     pliant_config_get(cfg, "pliant.seed", seed, sizeof seed);
     json_string(j, "seed", seed);
+    if (snapshot)
+        json_hex(j, "snapshot", snapshot, size);
     json_end(j, '}');
     json_line(j);
 }

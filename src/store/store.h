@@ -26,6 +26,7 @@ struct store; /* opaque */
 struct store_options {
     int64_t
         journal_max; /* steps of a job that are kept for `record`; 0: those since the snapshot */
+    int log_pages;   /* of the write-ahead log, before it is moved into the file; 0: 4000 */
     const char *vfs; /* NULL: the system's; tests put faults there */
 };
 

@@ -15,6 +15,9 @@
     X(parallelism)                                                                                 \
     X(plan_default)                                                                                \
     X(plan_local)                                                                                  \
+    X(regions)                                                                                     \
+    X(restart_set)                                                                                 \
+    X(batch)                                                                                       \
     X(step)                                                                                        \
     X(memory)
 

@@ -20,11 +20,16 @@ static int copy(const char *text, size_t size, struct json *j)
     struct recording_step step;
     struct spec_error err = {""};
     struct recording *rec = NULL;
+    const void *snapshot;
+    size_t snapshot_size;
     int r = recording_of_text("fuzz", text, size, &rec, &err);
 
     json_init(j, NULL);
-    if (r == 0)
-        recording_write_header(j, recording_job(rec), recording_config(rec));
+    if (r == 0) {
+        snapshot = recording_snapshot(rec, &snapshot_size);
+        recording_write_header(j, recording_job(rec), recording_config(rec), snapshot,
+                               snapshot_size);
+    }
     while (r >= 0 && (r = recording_next(rec, &step, &err)) == 1) {
         require(step.actions_size >= 2 && step.actions[0] == '[');
         recording_write_step(j, recording_job(rec), NULL, step.at_ms, &step.event, &none);

@@ -150,3 +150,15 @@ Test(json_out, starts_again_after_a_reset)
     json_int(&j, NULL, 2);
     expect_text(&j, "2");
 }
+
+Test(json_out, takes_over_what_is_json_already)
+{
+    struct json j;
+
+    json_init(&j, NULL);
+    json_begin(&j, NULL, '{');
+    json_int(&j, "a", 1);
+    json_raw(&j, "b", "[2,{}]", 6);
+    json_end(&j, '}');
+    expect_text(&j, "{\"a\":1,\"b\":[2,{}]}");
+}

@@ -353,6 +353,24 @@ Test(options, the_host_asks_for_its_own)
     cr_expect(eq(str, (char *)options_text(&o, "execution.checkpointing.dir"), ""));
 }
 
+Test(options, a_copy_comes_to_the_same_and_lives_by_itself)
+{
+    struct options o = options_of(
+        (struct layers){.file = "state.checkpoints.dir: /c\nakka.timeout: 1 s\npliant.seed: 1",
+                        .define = "pliant.seed=2"});
+    struct options copy = {0};
+    struct pliant_config cfg;
+    struct spec_error err;
+
+    cr_assert(eq(int, options_copy(&o, &copy, &err), 0));
+    options_free(&o);
+    cr_expect(eq(str, (char *)options_text(&copy, "execution.checkpointing.dir"), "/c"));
+    cr_expect(eq(sz, copy.ignored.n, 1));
+    cr_assert(eq(int, options_resolve(&copy, &cfg, &err), 0));
+    cr_expect(eq(i64, cfg.seed, 2));
+    options_free(&copy);
+}
+
 Test(options, an_option_file_is_read_and_a_missing_one_named)
 {
     char path[] = "/tmp/pliant-options-XXXXXX";

@@ -125,7 +125,7 @@ static void write_all(struct json *j, const struct setup *x)
 {
     const struct pliant_actions none = {.n = 0};
 
-    recording_write_header(j, x->job, &x->cfg);
+    recording_write_header(j, x->job, &x->cfg, "\x00\xff\x7a", 3);
     for (size_t i = 0; i < N_EVENTS; i++)
         recording_write_step(j, x->job, x->s, (int64_t)i, &events[i], &none);
 }
@@ -138,14 +138,16 @@ Test(recording, writes_reads_and_writes_every_event_the_same)
     struct recording_step step;
     struct spec_error err = {""};
     bool seen[PLIANT_EVENTS] = {false};
-    size_t n = 0;
+    size_t n = 0, size;
 
     json_init(&first, NULL);
     json_init(&second, NULL);
     write_all(&first, &x);
     cr_assert(eq(int, first.error, 0));
     cr_assert(recording_of_text("r", first.v, first.n, &rec, &err) == 0, "%s", err.text);
-    recording_write_header(&second, recording_job(rec), recording_config(rec));
+    cr_assert(recording_snapshot(rec, &size) && size == 3);
+    recording_write_header(&second, recording_job(rec), recording_config(rec),
+                           recording_snapshot(rec, &size), 3);
     while (recording_next(rec, &step, &err) == 1) {
         const struct pliant_actions none = {.n = 0};
 
@@ -173,13 +175,15 @@ Test(recording, keeps_the_job_and_the_options)
     struct recording *rec = NULL;
     struct spec_error err = {""};
     char ours[256], theirs[256];
+    size_t size;
 
     json_init(&j, NULL);
-    recording_write_header(&j, x.job, &x.cfg);
+    recording_write_header(&j, x.job, &x.cfg, NULL, 0);
     cr_assert(recording_of_text("r", j.v, j.n, &rec, &err) == 0, "%s", err.text);
     cr_expect(eq(str, (char *)pliant_job_name(recording_job(rec)), "wc.1"));
     cr_expect(eq(u32, pliant_job_vertices(recording_job(rec)), 2));
     cr_expect(eq(i64, recording_config(rec)->seed, INT64_MAX));
+    cr_expect(recording_snapshot(rec, &size) == NULL && size == 0);
     for (size_t i = 0; pliant_option_at(i); i++) {
         const char *key = pliant_option_at(i)->key;
 
@@ -344,6 +348,14 @@ Test(recording, names_the_place_and_what_is_accepted)
         {"{\"pliant_journal\":1,\"job\":{},\"options\":{},\"seed\":\"x\"}\n", "seed"},
         {"{\"pliant_journal\":1,\"job\":{},\"options\":{}}\n", "\"seed\" is missing"},
         {"{\"pliant_journal\":1,\"options\":{},\"seed\":\"1\"}\n", "\"job\" is missing"},
+        {"{\"pliant_journal\":1,\"job\":{},\"options\":{},\"seed\":\"1\",\"snapshot\":7}\n",
+         "r:1: snapshot: accepted: a string"},
+        {"{\"pliant_journal\":1,\"job\":{},\"options\":{},\"seed\":\"1\",\"snapshot\":\"\"}\n",
+         "r:1: snapshot: accepted: bytes as pairs of hexadecimal digits"},
+        {"{\"pliant_journal\":1,\"job\":{},\"options\":{},\"seed\":\"1\",\"snapshot\":\"abc\"}\n",
+         "pairs of hexadecimal digits"},
+        {"{\"pliant_journal\":1,\"job\":{},\"options\":{},\"seed\":\"1\",\"snapshot\":\"0g\"}\n",
+         "pairs of hexadecimal digits"},
         {"{\"pliant_journal\":1,\"jo", "cut in the middle of line 1"},
         {HEADER "{\"t\":0,\"event\":{\"ev\":\"ti", "cut in the middle of line 2"},
         {HEADER "{\"t\":0,\"event\":{\"ev\":\"tick\"}}\n", "r:2: a step is "},
@@ -441,6 +453,66 @@ Test(recording, gives_up_cleanly_at_any_allocation)
     tear_down(&x);
 }
 
+/* ---- events outside of a recording ---------------------------------------------------------- */
+
+Test(recording, decodes_events_by_themselves)
+{
+    struct setup x = set_up();
+    struct recording_decoder *decoder = NULL;
+    struct pliant_event event;
+    struct spec_error err = {""};
+    struct json first, second;
+
+    json_init(&first, NULL);
+    json_init(&second, NULL);
+    cr_assert(eq(int, recording_decoder_new("journal", x.job, &decoder), 0));
+    for (size_t i = 0; i < N_EVENTS; i++) {
+        json_reset(&first);
+        json_reset(&second);
+        recording_write_event(&first, NULL, x.job, &events[i]);
+        cr_assert(eq(int, recording_event_decode(decoder, first.v, first.n, 7, &event, &err), 0),
+                  "%s", err.text);
+        recording_write_event(&second, NULL, x.job, &event);
+        cr_expect(first.n == second.n && memcmp(first.v, second.v, first.n) == 0, "event %zu", i);
+    }
+    recording_decoder_free(&decoder);
+    cr_expect(decoder == NULL);
+    json_free(&first);
+    json_free(&second);
+    tear_down(&x);
+}
+
+Test(recording, names_the_line_of_an_event_that_is_none)
+{
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"", "journal:7"},
+        {"[]", "journal:7: accepted: an event"},
+        {"1", "journal:7: accepted: an event"},
+        {"{\"ev\":\"tick\"", "journal:7"},
+        {"{\"ev\":\"tock\"}", "journal:7: ev: unknown event \"tock\"; did you mean \"tick\"?"},
+        {"{\"ev\":\"task_running\",\"vertex\":\"nobody\",\"subtask\":0,\"attempt\":1}",
+         "journal:7: vertex: the job has no vertex \"nobody\""},
+        {"{\"ev\":\"tick\",\"t\":1}", "journal:7: t: unknown key"},
+    };
+    struct setup x = set_up();
+    struct recording_decoder *decoder = NULL;
+    struct pliant_event event;
+    struct spec_error err;
+
+    cr_assert(eq(int, recording_decoder_new("journal", x.job, &decoder), 0));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cr_expect(
+            eq(int,
+               recording_event_decode(decoder, rows[i].text, strlen(rows[i].text), 7, &event, &err),
+               -EINVAL));
+        cr_expect(says(err.text, rows[i].says), "row %zu: \"%s\"", i, err.text);
+    }
+    recording_decoder_free(&decoder);
+    tear_down(&x);
+}
+
 Test(recording, tells_that_there_is_no_memory_to_write_with)
 {
     struct setup x = set_up();
@@ -449,7 +521,7 @@ Test(recording, tells_that_there_is_no_memory_to_write_with)
 
     json_init(&j, NULL);
     spec_memory = &f.hook;
-    recording_write_header(&j, x.job, &x.cfg);
+    recording_write_header(&j, x.job, &x.cfg, NULL, 0);
     cr_expect(eq(int, json_flush(&j), -ENOMEM));
     json_free(&j);
     spec_memory = NULL;

@@ -19,6 +19,10 @@ static const struct kind {
     {"transition_manager", run_transition_manager},
     {"backoff", run_backoff},
     {"key_groups", run_key_groups},
+    {"regions", run_regions},
+    {"partition_release", run_partition_release},
+    {"batch_parallelism", run_batch_parallelism},
+    {"slow_tasks", run_slow_tasks},
 };
 
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };

@@ -18,6 +18,10 @@ int run_allocator(const cJSON *line, char *why, size_t size);
 int run_transition_manager(const cJSON *line, char *why, size_t size);
 int run_backoff(const cJSON *line, char *why, size_t size);
 int run_key_groups(const cJSON *line, char *why, size_t size);
+int run_regions(const cJSON *line, char *why, size_t size);
+int run_partition_release(const cJSON *line, char *why, size_t size);
+int run_batch_parallelism(const cJSON *line, char *why, size_t size);
+int run_slow_tasks(const cJSON *line, char *why, size_t size);
 
 /* Format into why[size] and return 1, so that a difference is `return vectors_say(...)`. */
 #if defined(__GNUC__)

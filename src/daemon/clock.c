@@ -1,0 +1,57 @@
+/* clock.c - see clock.h */
+#include "daemon/clock.h"
+
+#include <time.h>
+
+static int64_t read_ms(clockid_t which)
+{
+    struct timespec t;
+
+    clock_gettime(which, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void clock_start(struct daemon_clock *c, int64_t not_before_ms)
+{
+    int64_t boot_ms = read_ms(CLOCK_BOOTTIME), unix_ms = read_ms(CLOCK_REALTIME);
+    int64_t now_ms = unix_ms > not_before_ms ? unix_ms : not_before_ms;
+
+    *c = (struct daemon_clock){.offset_ms = now_ms - boot_ms,
+                               .boot_ms = boot_ms,
+                               .now_ms = now_ms,
+                               .awake_ms = now_ms,
+                               .unix_ms = unix_ms};
+}
+
+void clock_take(struct daemon_clock *c, int64_t boot_ms, int64_t unix_ms)
+{
+    int64_t passed_ms = boot_ms > c->boot_ms ? boot_ms - c->boot_ms : 0;
+
+    c->boot_ms += passed_ms;
+    c->now_ms = c->boot_ms + c->offset_ms;
+    c->awake_ms += passed_ms < CLOCK_STRETCH_MS ? passed_ms : CLOCK_STRETCH_MS;
+    c->unix_ms = unix_ms;
+}
+
+void clock_look(struct daemon_clock *c)
+{
+    clock_take(c, read_ms(CLOCK_BOOTTIME), read_ms(CLOCK_REALTIME));
+}
+
+void clock_not_before(struct daemon_clock *c, int64_t at_ms)
+{
+    if (c->now_ms >= at_ms)
+        return;
+    c->offset_ms += at_ms - c->now_ms;
+    c->now_ms = at_ms;
+}
+
+int64_t clock_of_unix(const struct daemon_clock *c, int64_t unix_ms)
+{
+    return c->now_ms + (unix_ms - c->unix_ms);
+}
+
+int64_t clock_to_unix(const struct daemon_clock *c, int64_t at_ms)
+{
+    return c->unix_ms + (at_ms - c->now_ms);
+}

@@ -1,0 +1,362 @@
+/* deploy.c - what agents are told to start, to stop and to forget, a message of each kind a turn
+ *
+ * DEPLOY goes before STOP: what is started and stopped in one turn ends up stopped, and an agent
+ * starts nothing in a slot before what lives there has ended.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+
+#define MESSAGE_ENOUGH (4u << 20) /* bytes of a list; what comes then begins another message */
+#define PEERS_MAX 1024u           /* tasks of a job that are told of each other */
+#define OWN_PREFIX "PLIANT_"      /* variables that a job does not set */
+
+struct deploying {
+    struct daemon_node *first; /* of those that something was gathered for */
+    struct json element, message;
+    const struct daemon_job *peers_of; /* whose tasks are in `peers`, as of its step */
+    uint64_t peers_step;
+    struct json peers;
+};
+
+static struct deploying *deploying(struct daemon *d)
+{
+    if (!d->deploying)
+        d->deploying = need(calloc(1, sizeof *d->deploying));
+    return d->deploying;
+}
+
+void deploy_close(struct daemon *d)
+{
+    if (!d->deploying)
+        return;
+    json_free(&d->deploying->element);
+    json_free(&d->deploying->message);
+    json_free(&d->deploying->peers);
+    free(d->deploying);
+    d->deploying = NULL;
+}
+
+/* ---- gathering -------------------------------------------------------------------------------
+ */
+
+static void send_list(struct daemon *d, struct daemon_node *node, enum message_type type,
+                      struct gathered *list)
+{
+    struct json *j = &d->deploying->message;
+
+    if (list->n == 0)
+        return;
+    json_reset(j);
+    json_begin(j, NULL, '{');
+    json_begin(j, "tasks", '[');
+    json_raw(j, NULL, list->v, list->n);
+    json_end(j, ']');
+    json_end(j, '}');
+    outbox_to_node(d, node, type, j);
+    vec_free(NULL, list);
+}
+
+static void send_gathered(struct daemon *d, struct daemon_node *node)
+{
+    send_list(d, node, MESSAGE_DEPLOY, &node->deploy);
+    send_list(d, node, MESSAGE_STOP, &node->stop);
+    send_list(d, node, MESSAGE_FORGET, &node->forget);
+}
+
+/* The element that was just written. */
+static void gather(struct daemon *d, struct daemon_node *node, struct gathered *list)
+{
+    struct deploying *g = d->deploying;
+    const struct json *e = &g->element;
+
+    need(e->error == 0 && vec_room(NULL, list, e->n + 1) ? list : NULL);
+    if (list->n > 0)
+        list->v[list->n++] = ',';
+    memcpy(list->v + list->n, e->v, e->n);
+    list->n += e->n;
+    if (!node->has_gathered) {
+        node->has_gathered = true;
+        node->next_gathered = g->first;
+        g->first = node;
+    }
+    if (list->n > MESSAGE_ENOUGH)
+        send_gathered(d, node);
+}
+
+void deploy_gathered(struct daemon *d)
+{
+    struct deploying *g = deploying(d);
+
+    while (g->first) {
+        struct daemon_node *node = g->first;
+
+        g->first = node->next_gathered;
+        node->has_gathered = false;
+        send_gathered(d, node);
+    }
+}
+
+void deploy_forget_node(struct daemon *d, struct daemon_node *node)
+{
+    struct daemon_node **at = &deploying(d)->first;
+
+    vec_free(NULL, &node->deploy);
+    vec_free(NULL, &node->stop);
+    vec_free(NULL, &node->forget);
+    if (!node->has_gathered)
+        return;
+    while (*at != node)
+        at = &(*at)->next_gathered;
+    *at = node->next_gathered;
+    node->has_gathered = false;
+}
+
+static struct json *element(struct daemon *d, const char *job, const char *vertex, uint32_t subtask,
+                            uint32_t attempt)
+{
+    struct json *j = &deploying(d)->element;
+
+    json_reset(j);
+    json_begin(j, NULL, '{');
+    json_string(j, "job", job);
+    json_string(j, "vertex", vertex);
+    json_uint(j, "subtask", subtask);
+    json_uint(j, "attempt", attempt);
+    return j;
+}
+
+/* ---- stopping --------------------------------------------------------------------------------
+ */
+
+void stop_stray(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
+                uint32_t subtask, uint32_t attempt, int64_t timeout_ms)
+{
+    struct json *j;
+
+    if (node->state != NODE_UP)
+        return; /* its next HELLO tells what is to be stopped */
+    j = element(d, job, vertex, subtask, attempt);
+    json_int(j, "stop_timeout_ms", timeout_ms);
+    if (node->draining && node->drain_end_at_ms != PLIANT_NEVER)
+        json_int(j, "kill_at_unix_ms", clock_to_unix(&d->clock, node->drain_end_at_ms));
+    json_end(j, '}');
+    gather(d, node, &node->stop);
+}
+
+void stop_task(struct daemon *d, struct daemon_job *job, struct daemon_task *task)
+{
+    task->stopping = true;
+    stop_stray(d, task->node, job->id,
+               pliant_job_vertex_name(job->spec.job, (pliant_vertex_id){task->key.vertex}),
+               task->key.subtask, task->key.attempt,
+               task->given_up ? 0
+                              : options_duration_ms(&job->options, "pliant.agent.stop-timeout"));
+}
+
+void forget_task(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
+                 uint32_t subtask, uint32_t attempt)
+{
+    if (node->state != NODE_UP)
+        return;
+    json_end(element(d, job, vertex, subtask, attempt), '}');
+    gather(d, node, &node->forget);
+}
+
+/* ---- what a task is started with -------------------------------------------------------------
+ */
+
+/* One task that is to be started, and what its variables are made from. */
+struct deployment {
+    struct daemon_job *job;
+    struct daemon_node *node;
+    struct pliant_task task;
+    const char *vertex;
+    uint32_t slot;
+    uint32_t parallelism, max_parallelism;
+    uint32_t first, last; /* key groups */
+    uint64_t restore;
+    const char *checkpoint; /* its directory; "" : none */
+};
+
+static void text_variable(struct json *j, const char *name, const char *value)
+{
+    json_string(j, name, value ? value : "");
+}
+
+static void count_variable(struct json *j, const char *name, uint32_t value)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%" PRIu32, value);
+    json_string(j, name, text);
+}
+
+static void own_variables(struct json *j, const struct job_command *command)
+{
+    for (size_t i = 0; i < command->n_env; i++)
+        if (strncmp(command->env[i].name, OWN_PREFIX, sizeof OWN_PREFIX - 1) != 0)
+            json_member(j, command->env[i].name, command->env[i].value);
+}
+
+static bool overlaps(const struct deployment *t, uint32_t parallelism, uint32_t subtask)
+{
+    uint32_t first, last;
+
+    return pliant_key_group_range(t->max_parallelism, parallelism, subtask, &first, &last) == 0 &&
+           first <= t->last && last >= t->first;
+}
+
+/* The parts that this subtask must read: a vertex's parts are in the order of their key groups. */
+static void restore_variable(struct daemon *d, const struct deployment *t, struct json *j)
+{
+    uint32_t n =
+        *t->checkpoint ? checkpoints_parallelism(d, t->job, t->restore, t->task.vertex) : 0;
+    uint64_t first = (uint64_t)t->first * n / t->max_parallelism;
+    char *paths = NULL;
+    size_t size = 0;
+    FILE *out = need(open_memstream(&paths, &size));
+
+    for (uint32_t i = (uint32_t)first; i < n && overlaps(t, n, i); i++)
+        fprintf(out, "%s%s/%s/%" PRIu32 "-%" PRIu32, i > first ? ":" : "", t->checkpoint, t->vertex,
+                i, n);
+    need(fclose(out) == 0 ? paths : NULL);
+    json_string(j, "PLIANT_RESTORE", paths);
+    free(paths);
+}
+
+static void variables(struct daemon *d, const struct deployment *t, struct json *j)
+{
+    char groups[32];
+
+    json_begin(j, "env", '{');
+    own_variables(j, &t->job->spec.vertices[t->task.vertex.v - 1].command);
+    text_variable(j, "PLIANT_JOB_ID", t->job->id);
+    text_variable(j, "PLIANT_JOB_NAME", t->job->name);
+    text_variable(j, "PLIANT_NODE_ID", t->node->name);
+    count_variable(j, "PLIANT_SLOT", t->slot);
+    count_variable(j, "PLIANT_ATTEMPT", t->task.attempt);
+    text_variable(j, "PLIANT_CHECKPOINT_DIR", t->checkpoint);
+    text_variable(j, "PLIANT_VERTEX", t->vertex);
+    count_variable(j, "PLIANT_SUBTASK", t->task.subtask);
+    count_variable(j, "PLIANT_PARALLELISM", t->parallelism);
+    count_variable(j, "PLIANT_MAX_PARALLELISM", t->max_parallelism);
+    snprintf(groups, sizeof groups, "%" PRIu32 "-%" PRIu32, t->first, t->last);
+    text_variable(j, "PLIANT_KEY_GROUPS", groups);
+    restore_variable(d, t, j);
+    json_end(j, '}');
+}
+
+/* ---- who else there is -----------------------------------------------------------------------
+ */
+
+static void write_peer(struct daemon *d, struct daemon_job *job, pliant_vertex_id vertex,
+                       uint32_t subtask, struct json *j)
+{
+    struct pliant_task_info info;
+    const char *name = "";
+    struct daemon_node *node;
+
+    if (pliant_task_info(job->sched, vertex, subtask, &info))
+        name = pliant_node_name(job->sched, pliant_slot_node(job->sched, info.slot));
+    node = *name ? node_find(d, name) : NULL;
+    json_begin(j, NULL, '{');
+    json_string(j, "vertex", pliant_job_vertex_name(job->spec.job, vertex));
+    json_uint(j, "subtask", subtask);
+    json_string(j, "node", name);
+    json_string(j, "address", node && node->address ? node->address : "");
+    json_end(j, '}');
+}
+
+/* The same for all tasks that are deployed in a step, so it is made once. */
+static const struct json *peers(struct daemon *d, struct daemon_job *job)
+{
+    struct deploying *g = d->deploying;
+
+    if (g->peers_of == job && g->peers_step == job->n_steps)
+        return &g->peers;
+    g->peers_of = job;
+    g->peers_step = job->n_steps;
+    json_reset(&g->peers);
+    json_begin(&g->peers, NULL, '[');
+    for (uint32_t v = 1; v <= pliant_job_vertices(job->spec.job); v++)
+        for (uint32_t i = 0; i < pliant_parallelism(job->sched, (pliant_vertex_id){v}); i++)
+            write_peer(d, job, (pliant_vertex_id){v}, i, &g->peers);
+    json_end(&g->peers, ']');
+    need(g->peers.error ? NULL : g);
+    return &g->peers;
+}
+
+/* ---- deploying -------------------------------------------------------------------------------
+ */
+
+static void write_command(const struct job_command *command, struct json *j)
+{
+    json_begin(j, "command", '[');
+    for (size_t i = 0; i < command->argc; i++)
+        json_string(j, NULL, command->argv[i]);
+    json_end(j, ']');
+    json_string(j, "cwd", command->cwd ? command->cwd : "");
+}
+
+static void write_deployment(struct daemon *d, const struct deployment *t)
+{
+    struct daemon_job *job = t->job;
+    struct json *j = element(d, job->id, t->vertex, t->task.subtask, t->task.attempt);
+    struct pliant_counts counts;
+
+    pliant_counts(job->sched, &counts);
+    json_uint(j, "slot", t->slot);
+    json_string(j, "name", job->name);
+    write_command(&job->spec.vertices[t->task.vertex.v - 1].command, j);
+    variables(d, t, j);
+    json_string(j, "restore", t->checkpoint);
+    json_int(j, "stop_timeout_ms", options_duration_ms(&job->options, "pliant.agent.stop-timeout"));
+    json_bool(j, "group", false);
+    json_uint(j, "parallelism", t->parallelism);
+    json_string(j, "checkpoint_root", options_text(&job->options, "execution.checkpointing.dir"));
+    if (counts.tasks <= PEERS_MAX) {
+        const struct json *all = peers(d, job);
+
+        json_raw(j, "peers", all->v, all->n);
+    }
+    json_end(j, '}');
+}
+
+static void start(struct daemon *d, const struct deployment *t)
+{
+    if (t->node->state != NODE_UP)
+        return; /* its HELLO will not name the task: then it is deployed */
+    write_deployment(d, t);
+    gather(d, t->node, &t->node->deploy);
+}
+
+void deploy_task(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
+                 pliant_slot_id slot, uint64_t restore)
+{
+    pliant_node_id id = pliant_slot_node(job->sched, slot);
+    struct deployment t = {.job = job,
+                           .node = node_find(d, pliant_node_name(job->sched, id)),
+                           .task = *task,
+                           .vertex = pliant_job_vertex_name(job->spec.job, task->vertex),
+                           .parallelism = pliant_parallelism(job->sched, task->vertex),
+                           .max_parallelism =
+                               pliant_job_vertex_max_parallelism(job->spec.job, task->vertex),
+                           .restore = restore};
+    const char *dir = restore ? checkpoints_path(d, job, restore) : NULL;
+    struct daemon_task *known;
+
+    if (!t.node || job_incarnation(job, t.node) != pliant_node_incarnation(job->sched, id))
+        return; /* it is lost, and the job will hear of it */
+    t.slot = slots_find(d, t.node, job, pliant_slot_index(job->sched, slot));
+    if (t.slot == UINT32_MAX)
+        return; /* the same */
+    t.checkpoint = dir ? dir : "";
+    pliant_key_group_range(t.max_parallelism, t.parallelism, task->subtask, &t.first, &t.last);
+    known = job_task_add(job, task, t.node, t.slot);
+    known->since_unix_ms = d->clock.unix_ms;
+    start(d, &t);
+}

@@ -1,0 +1,57 @@
+/* log.c - one line of logfmt a fact, to standard error */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+
+#define LINE_MAX_BYTES 4096
+
+static const char *level_name(int level)
+{
+    static const char *const names[] = {"error", "error", "error", "error",
+                                        "warn",  "info",  "info",  "debug"};
+
+    return names[level < 0 ? 0 : level > 7 ? 7 : level];
+}
+
+/* systemd's journal takes the level from a prefix, and says in JOURNAL_STREAM that it listens. */
+static int begin(char *line, size_t size, int level)
+{
+    if (getenv("JOURNAL_STREAM"))
+        return snprintf(line, size, "<%d>level=%s ", level, level_name(level));
+    return snprintf(line, size, "level=%s ", level_name(level));
+}
+
+void log_line(int level, const char *format, ...)
+{
+    char line[LINE_MAX_BYTES];
+    int n = begin(line, sizeof line - 1, level);
+    va_list args;
+    size_t size;
+
+    va_start(args, format);
+    n += vsnprintf(line + n, sizeof line - 1 - (size_t)n, format, args);
+    va_end(args);
+    size = (size_t)n < sizeof line - 2 ? (size_t)n : sizeof line - 2;
+    line[size++] = '\n';
+    if (write(STDERR_FILENO, line, size) < 0)
+        return; /* nobody reads: that is no reason to stop */
+}
+
+struct log_text log_quoted(const char *text)
+{
+    struct log_text quoted;
+    size_t n = 0;
+
+    quoted.v[n++] = '"';
+    for (const char *c = text ? text : ""; *c && n < sizeof quoted.v - 3; c++) {
+        if (*c == '"' || *c == '\\')
+            quoted.v[n++] = '\\';
+        quoted.v[n++] = (unsigned char)*c < ' ' ? ' ' : *c;
+    }
+    quoted.v[n++] = '"';
+    quoted.v[n] = '\0';
+    return quoted;
+}

@@ -1,0 +1,4 @@
+/* memory.c - see memory.h */
+#include "spec/memory.h"
+
+const struct pliant_alloc *spec_memory;
