@@ -204,8 +204,11 @@ static const char *check_executing(const struct pliant_sched *s)
            "a drain's timer without a drain");
     BREAKS(e->countdown == 0 || e->countdown > s->cfg.max_checkpoint_failures,
            "a countdown out of bounds");
-    BREAKS(s->graph.n_live == 0, "nothing lives and the job goes on");
-    BREAKS(s->failures.present.items.n > 0 && !e->collateral.held,
+    BREAKS(s->graph.n_live == 0 && !regional_pending(&s->regional),
+           "nothing lives and the job goes on");
+    BREAKS(regional_check(s), regional_check(s));
+    BREAKS(s->failures.present.items.n > 0 && !e->collateral.held &&
+               !regional_pending(&s->regional),
            "a failure that nobody decided on");
     BREAKS(e->collateral.held != deadline_armed(&e->collateral.end),
            "a failure is held back without an end, or an end holds nothing");

@@ -69,6 +69,8 @@ static const struct word restart_words[] = {{"none", PLIANT_RESTART_NONE},
                                             {"exponentialdelay", PLIANT_RESTART_EXPONENTIAL_DELAY},
                                             {0}};
 static const struct word failover_words[] = {{"region", 1}, {"full", 2}, {0}};
+static const struct word adaptive_failover_words[] = {
+    {"full", PLIANT_FAILOVER_FULL}, {"region", PLIANT_FAILOVER_REGION}, {0}};
 static const struct word placement_words[] = {{"STRICT_PACK", PLIANT_PLACE_STRICT_PACK},
                                               {"PACK", PLIANT_PLACE_PACK},
                                               {"SPREAD", PLIANT_PLACE_SPREAD},
@@ -327,6 +329,11 @@ static const struct row rows[] = {
     RESTART_PARAMETERS(RETRY, creation_retry),
     {KEY("task.cancellation.timeout"), FIELD(cancellation_timeout_ms), SPAN, DEFAULT("3 min"),
      HELP("a node whose tasks confirm no cancel for so long is given up; 0: never")},
+
+    {KEY("pliant.adaptive.failover"), FIELD(adaptive_failover),
+     ONE_OF(adaptive_failover_words, "full | region"), DEFAULT("full"),
+     HELP("after a failure restart the whole job, or only the pipelined regions that it touches "
+          "as long as there are slots for them; recommended: region")},
 
     /* drains */
     {KEY("pliant.drain.lead"), FIELD(drain_lead_ms), SPAN, DEFAULT("5 s"),

@@ -16,12 +16,14 @@ static bool tables_init(struct pliant_sched *s)
     s->max_parallelism = mem_zero(a, job->n_vertices, sizeof *s->max_parallelism);
     s->target = mem_zero(a, job->n_vertices, sizeof *s->target);
     s->scratch = mem_zero(a, job->n_vertices, sizeof *s->scratch);
+    s->topological_rank = mem_zero(a, job->n_vertices, sizeof *s->topological_rank);
     s->plan.parallelism = mem_zero(a, job->n_vertices, sizeof *s->plan.parallelism);
     s->plan.group_slots = mem_zero(a, job->n_groups, sizeof *s->plan.group_slots);
     s->previous.parallelism = mem_zero(a, job->n_vertices, sizeof *s->previous.parallelism);
     s->previous.first = mem_zero(a, job->n_vertices, sizeof *s->previous.first);
-    return s->max_parallelism && s->target && s->scratch && s->plan.parallelism &&
-           s->plan.group_slots && s->previous.parallelism && s->previous.first;
+    return s->max_parallelism && s->target && s->scratch && s->topological_rank &&
+           s->plan.parallelism && s->plan.group_slots && s->previous.parallelism &&
+           s->previous.first;
 }
 
 static uint32_t history_size(int64_t wanted)
@@ -85,8 +87,10 @@ static void begin(struct pliant_sched *s)
     s->failover.budgets.resets.limit = BUDGET_UNLIMITED;
     s->registration.expiry = DEADLINE_NONE;
     policy_begin(s);
-    for (uint32_t v = 0; v < s->job->n_vertices; v++)
+    for (uint32_t v = 0; v < s->job->n_vertices; v++) {
         s->max_parallelism[v] = s->job->vertices[v].max_parallelism;
+        s->topological_rank[s->job->topological[v]] = v;
+    }
     requirements_initial(&s->bounds, s->job, s->cfg.mode == PLIANT_MODE_REACTIVE); /* [S-PAR-3] */
     if (s->job->worker_group)
         group_begin(s);
@@ -109,6 +113,7 @@ int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *j
     s->job = job;
     pool_init(&s->pool, s->alloc);
     reports_init(&s->reports, s->alloc);
+    regional_init(&s->regional, s->alloc);
     failures_init(&s->failures, s->alloc, history_size(s->cfg.exception_history_size));
     if (!modules_init(s)) {
         pliant_sched_destroy(&s);
@@ -127,6 +132,7 @@ void pliant_sched_destroy(struct pliant_sched **ps)
         return;
     outbox_free(s);
     pool_free(&s->pool);
+    regional_free(&s->regional);
     if (s->graph.job)
         execution_free(&s->graph);
     bounds_free(&s->bounds, s->alloc);
@@ -140,6 +146,7 @@ void pliant_sched_destroy(struct pliant_sched **ps)
     mem_free(s->alloc, s->max_parallelism);
     mem_free(s->alloc, s->target);
     mem_free(s->alloc, s->scratch);
+    mem_free(s->alloc, s->topological_rank);
     mem_free(s->alloc, s->plan.parallelism);
     mem_free(s->alloc, s->plan.group_slots);
     vec_free(s->alloc, &s->plan.unit_slots);
@@ -289,7 +296,9 @@ enum pliant_job_status pliant_job_status(const struct pliant_sched *s)
 {
     if (s->state.id == PLIANT_FINISHED)
         return s->state.finished.status;
-    return sched_ops(s)->status; /* its own, never the graph's [S-GEN-13] */
+    if (s->state.id == PLIANT_EXECUTING && regional_pending(&s->regional))
+        return PLIANT_JOB_RESTARTING; /* [P-REG-2] */
+    return sched_ops(s)->status;      /* its own, never the graph's [S-GEN-13] */
 }
 
 static bool vertex_fine(const struct pliant_sched *s, pliant_vertex_id vertex)
@@ -349,6 +358,7 @@ void pliant_counts(const struct pliant_sched *s, struct pliant_counts *ret)
         .tasks_live = s->graph.exists ? s->graph.n_live : 0,
         .tasks_running = s->graph.n_running,
         .restarts = s->restarts,
+        .region_restarts = s->regional.restarts,
         .rescales = s->rescales,
         .creation_retries = s->creation_retries,
         .drain_moves = s->failover.drain_moves,

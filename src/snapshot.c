@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 3u
+#define VERSION 4u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -545,6 +545,73 @@ static void previous_codec(struct codec *c, struct pliant_sched *s)
     codec_expect(c, !p->exists || expected == n);
 }
 
+/* Regions are found again; only who restarts is written. */
+static void restart_plan_codec(struct codec *c, struct regional *r, struct restart_plan *plan)
+{
+    size_t n = plan->regions.n;
+
+    codec_count(c, &n, sizeof(uint32_t));
+    if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &plan->regions, n))
+        codec_no_memory(c);
+    plan->regions.n = codec_fine(c) ? n : 0;
+    for (size_t i = 0; codec_fine(c) && i < n; i++) {
+        CODEC(c, plan->regions.v[i]);
+        codec_expect(c, plan->regions.v[i] < r->regions.n);
+    }
+    CODEC(c, plan->open);
+    codec_bool(c, &plan->delay_over);
+    codec_bool(c, &plan->done);
+    CODEC(c, plan->due_at_ms);
+    CODEC(c, plan->give_up_at_ms);
+    CODEC(c, plan->node);
+    codec_byte(c, &plan->reason, PLIANT_REASONS);
+}
+
+static void plans_codec(struct codec *c, struct regional *r)
+{
+    size_t n = r->plans.n;
+
+    codec_count(c, &n, sizeof(uint32_t));
+    if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &r->plans, n))
+        codec_no_memory(c);
+    for (size_t i = 0; codec_fine(c) && i < n; i++) {
+        if (c->reading)
+            r->plans.v[r->plans.n++] = (struct restart_plan){0};
+        restart_plan_codec(c, r, &r->plans.v[i]);
+    }
+    codec_array(c, r->owner, r->regions.n);
+    for (uint32_t i = 0; codec_fine(c) && i < r->regions.n; i++)
+        codec_expect(c, r->owner[i] == 0 ||
+                            (r->owner[i] >= r->base && r->owner[i] - r->base < r->plans.n));
+}
+
+static void regional_codec(struct codec *c, struct pliant_sched *s)
+{
+    struct regional *r = &s->regional;
+    bool on = r->on;
+
+    CODEC(c, r->restarts);
+    CODEC(c, r->base);
+    CODEC(c, r->next_due);
+    CODEC(c, r->next_give_up);
+    CODEC(c, r->n_pending);
+    deadline_codec(c, &r->due);
+    deadline_codec(c, &r->give_up);
+    codec_bool(c, &on);
+    if (c->reading && codec_fine(c) && on) {
+        codec_expect(c, s->graph.exists);
+        if (codec_fine(c))
+            regional_begin(s);
+        if (s->no_memory)
+            codec_no_memory(c);
+        codec_expect(c, r->on);
+    }
+    if (codec_fine(c) && on)
+        plans_codec(c, r);
+    codec_expect(c, r->base >= 1 && r->next_due >= r->base && r->next_due - r->base <= r->plans.n &&
+                        r->next_give_up >= r->base && r->next_give_up - r->base <= r->plans.n);
+}
+
 /* ---- budgets and histories -------------------------------------------------------------- */
 
 static void strategy_codec(struct codec *c, struct restart_strategy *r)
@@ -770,6 +837,7 @@ static void sched_codec(struct codec *c, struct pliant_sched *s)
     bounds_codec(c, s);
     pool_codec(c, &s->pool);
     graph_codec(c, &s->graph);
+    regional_codec(c, s);
     plan_codec(c, s);
     previous_codec(c, s);
     codec_array(c, s->target, s->job->n_vertices);

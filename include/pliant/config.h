@@ -66,6 +66,9 @@ enum pliant_group_placement {
 
 enum pliant_score_order { PLIANT_SCORE_MAX, PLIANT_SCORE_MIN };
 
+/* What restarts after a failure: the job, or the pipelined regions that it touches [P-REG-1]. */
+enum pliant_failover { PLIANT_FAILOVER_FULL, PLIANT_FAILOVER_REGION };
+
 enum pliant_checkpoint_pace { PLIANT_CHECKPOINT_PACE_FIXED, PLIANT_CHECKPOINT_PACE_AUTO };
 
 enum pliant_restart_kind {
@@ -142,6 +145,7 @@ struct pliant_config {
     struct pliant_restart_config restart;
     struct pliant_restart_config creation_retry;
     int64_t cancellation_timeout_ms; /* 0: no bound */
+    enum pliant_failover adaptive_failover;
 
     /* drains */
     int64_t drain_lead_ms;

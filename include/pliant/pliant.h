@@ -561,6 +561,7 @@ struct pliant_counts {
     uint32_t desired, minimal;
     uint32_t tasks, tasks_live, tasks_running;
     uint64_t restarts, rescales, creation_retries, drain_moves;
+    uint64_t region_restarts; /* of some regions alone, not among `restarts` [P-REG-7] */
     /* worker groups: what their budgets were charged, all launches that failed among it */
     uint64_t failures_charged, preemptions_charged, launch_failures;
     uint32_t group_attempt;  /* as pliant_group_attempt() */

@@ -53,7 +53,7 @@ static void involve(struct restart_search *s, uint32_t task)
 
 static bool looked_at(const struct restart_search *s, uint32_t edge, uint32_t *marks)
 {
-    return s->topology->job->edges[edge].pattern == PLIANT_ALL_TO_ALL && !mark(s, &marks[edge]);
+    return topology_all_to_all(s->topology, edge) && !mark(s, &marks[edge]);
 }
 
 /* Who made what this task must read again and can't? A pipelined input comes from its region. */

@@ -128,3 +128,17 @@ void execution_move(struct execution *g, struct pool *pool, struct task *task,
     g->n_live--;
     pool_vacate(pool, task->slot, now_ms);
 }
+
+void execution_restart(struct execution *g, struct pool *pool, uint32_t v, uint32_t subtask,
+                       uint32_t row)
+{
+    struct task *task = &g->vertices[v].tasks[subtask];
+
+    assert(!task_live(task));
+    g->n_finished -= task->state == PLIANT_TASK_FINISHED;
+    g->n_end_of_data -= task->end_of_data;
+    g->n_live++;
+    *task =
+        (struct task){.attempt = task->attempt + 1, .slot = row, .state = PLIANT_TASK_SCHEDULED};
+    pool_occupy(pool, row, g->job->group_of[v], subtask);
+}

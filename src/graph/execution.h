@@ -51,6 +51,10 @@ void execution_end(struct execution *g);
 /* The task that this names, if it belongs to the present run and attempt; else NULL. */
 struct task *execution_current(const struct execution *g, struct pliant_task id);
 
+/* A task that is over starts anew: its next attempt, SCHEDULED, in this slot [P-REG-6]. */
+void execution_restart(struct execution *g, struct pool *pool, uint32_t v, uint32_t subtask,
+                       uint32_t row);
+
 /* Put a live task into another state; a terminal one gives its slot up. */
 void execution_move(struct execution *g, struct pool *pool, struct task *task,
                     enum pliant_task_state state, int64_t now_ms);

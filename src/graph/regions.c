@@ -42,7 +42,7 @@ static void join_edge(const struct topology *t, uint32_t e, uint32_t *parent)
     uint32_t consumers = topology_parallelism(t, edge->to),
              producers = topology_parallelism(t, edge->from);
 
-    if (edge->pattern == PLIANT_ALL_TO_ALL) {
+    if (topology_all_to_all(t, e)) {
         for (uint32_t p = 0; p < producers; p++)
             join(parent, from + p, to);
         for (uint32_t c = 1; c < consumers; c++)
@@ -154,8 +154,8 @@ static bool find_arcs(struct arcs *arcs, const struct pliant_alloc *a, const str
 
         if (edge->exchange == PLIANT_PIPELINED)
             continue;
-        if (!(edge->pattern == PLIANT_ALL_TO_ALL ? add_hub(arcs, a, t, edge, component)
-                                                 : add_pointwise(arcs, a, t, e, component)))
+        if (!(topology_all_to_all(t, e) ? add_hub(arcs, a, t, edge, component)
+                                        : add_pointwise(arcs, a, t, e, component)))
             return false;
     }
     return sort_arcs(arcs, a);

@@ -58,28 +58,35 @@ static bool sort_edges(const struct pliant_job *job, const struct pliant_alloc *
 
 /* ---- numbers ---------------------------------------------------------------------------- */
 
-static uint32_t groups_of(const struct topology *t, const struct pliant_edge_spec *edge)
+static uint32_t groups_of(const struct topology *t, uint32_t e)
 {
+    const struct pliant_edge_spec *edge = &t->job->edges[e];
     uint32_t producers = topology_parallelism(t, edge->from),
              consumers = topology_parallelism(t, edge->to);
 
     if (edge->exchange != PLIANT_BLOCKING)
         return 0;
-    if (edge->pattern == PLIANT_ALL_TO_ALL)
+    if (topology_all_to_all(t, e))
         return 1;
     return producers < consumers ? producers : consumers;
 }
 
-static void number_all(struct topology *t, const uint32_t *parallelism)
+static void number_all(struct topology *t, const uint32_t *parallelism, bool rewire)
 {
     const struct pliant_job *job = t->job;
 
     t->first_task[0] = 0;
     for (uint32_t v = 0; v < job->n_vertices; v++)
         t->first_task[v + 1] = t->first_task[v] + parallelism[v];
+    for (uint32_t e = 0; e < job->n_edges; e++) {
+        const struct pliant_edge_spec *edge = &job->edges[e];
+        bool unequal = parallelism[edge->from] != parallelism[edge->to];
+
+        t->patterns[e] = (uint8_t)(rewire && unequal ? PLIANT_ALL_TO_ALL : edge->pattern);
+    }
     t->first_group[0] = 0;
     for (uint32_t e = 0; e < job->n_edges; e++)
-        t->first_group[e + 1] = t->first_group[e] + groups_of(t, &job->edges[e]);
+        t->first_group[e + 1] = t->first_group[e] + groups_of(t, e);
 }
 
 static bool number_tasks(struct topology *t)
@@ -92,14 +99,15 @@ static bool number_tasks(struct topology *t)
 }
 
 int topology_init(struct topology *t, const struct pliant_job *job, const uint32_t *parallelism,
-                  const struct pliant_alloc *a)
+                  bool rewire, const struct pliant_alloc *a)
 {
     *t = (struct topology){.job = job, .alloc = a};
     t->first_task = mem_resize(a, NULL, (size_t)job->n_vertices + 1, sizeof *t->first_task);
     t->first_group = mem_resize(a, NULL, job->n_edges + 1, sizeof *t->first_group);
-    if (t->first_task && t->first_group)
-        number_all(t, parallelism);
-    if (!t->first_task || !t->first_group || !number_tasks(t) ||
+    t->patterns = mem_resize(a, NULL, job->n_edges + 1, sizeof *t->patterns);
+    if (t->first_task && t->first_group && t->patterns)
+        number_all(t, parallelism, rewire);
+    if (!t->first_task || !t->first_group || !t->patterns || !number_tasks(t) ||
         !sort_edges(job, a, true, &t->in_first, &t->in_edges) ||
         !sort_edges(job, a, false, &t->out_first, &t->out_edges)) {
         topology_free(t);
@@ -112,6 +120,7 @@ void topology_free(struct topology *t)
 {
     mem_free(t->alloc, t->first_task);
     mem_free(t->alloc, t->first_group);
+    mem_free(t->alloc, t->patterns);
     mem_free(t->alloc, t->vertex_of);
     mem_free(t->alloc, t->in_first);
     mem_free(t->alloc, t->in_edges);
@@ -127,7 +136,7 @@ struct range topology_consumers(const struct topology *t, uint32_t e, uint32_t p
     const struct pliant_edge_spec *edge = &t->job->edges[e];
     uint32_t consumers = topology_parallelism(t, edge->to);
 
-    if (edge->pattern == PLIANT_ALL_TO_ALL)
+    if (topology_all_to_all(t, e))
         return (struct range){0, consumers};
     return pointwise_consumers(topology_parallelism(t, edge->from), consumers, producer);
 }
@@ -137,7 +146,7 @@ struct range topology_producers(const struct topology *t, uint32_t e, uint32_t c
     const struct pliant_edge_spec *edge = &t->job->edges[e];
     uint32_t producers = topology_parallelism(t, edge->from);
 
-    if (edge->pattern == PLIANT_ALL_TO_ALL)
+    if (topology_all_to_all(t, e))
         return (struct range){0, producers};
     return pointwise_producers(producers, topology_parallelism(t, edge->to), consumer);
 }
@@ -152,7 +161,7 @@ uint32_t topology_group_read(const struct topology *t, uint32_t e, uint32_t cons
 {
     const struct pliant_edge_spec *edge = &t->job->edges[e];
 
-    if (edge->pattern == PLIANT_ALL_TO_ALL)
+    if (topology_all_to_all(t, e))
         return t->first_group[e];
     return t->first_group[e] +
            (grouped_by_consumer(t, edge) ? consumer : topology_producers(t, e, consumer).first);
@@ -163,7 +172,7 @@ struct range topology_group_producers(const struct topology *t, uint32_t e, uint
     const struct pliant_edge_spec *edge = &t->job->edges[e];
     uint32_t number = group - t->first_group[e];
 
-    if (edge->pattern == PLIANT_ALL_TO_ALL || grouped_by_consumer(t, edge))
+    if (topology_all_to_all(t, e) || grouped_by_consumer(t, edge))
         return topology_producers(t, e, number);
     return (struct range){number, number + 1};
 }
@@ -173,7 +182,7 @@ struct range topology_group_consumers(const struct topology *t, uint32_t e, uint
     const struct pliant_edge_spec *edge = &t->job->edges[e];
     uint32_t number = group - t->first_group[e];
 
-    if (edge->pattern == PLIANT_ALL_TO_ALL || !grouped_by_consumer(t, edge))
+    if (topology_all_to_all(t, e) || !grouped_by_consumer(t, edge))
         return topology_consumers(t, e, number);
     return (struct range){number, number + 1};
 }

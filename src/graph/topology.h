@@ -26,19 +26,26 @@ struct topology {
     uint32_t *out_first, *out_edges; /* the same */
     uint32_t *first_group;           /* [n_edges + 1]; a pipelined edge has none */
     uint32_t *vertex_of;             /* [tasks], index */
+    uint8_t *patterns;               /* [n_edges] enum pliant_pattern, as it holds */
 };
 
 struct range {
     uint32_t first, end; /* end is excluded */
 };
 
+/* `rewire`: a pointwise edge between different parallelisms is all-to-all [S-CEG-11]. */
 int topology_init(struct topology *t, const struct pliant_job *job, const uint32_t *parallelism,
-                  const struct pliant_alloc *a);
+                  bool rewire, const struct pliant_alloc *a);
 void topology_free(struct topology *t);
 
 static inline uint32_t topology_tasks(const struct topology *t)
 {
     return t->first_task[t->job->n_vertices];
+}
+
+static inline bool topology_all_to_all(const struct topology *t, uint32_t edge)
+{
+    return t->patterns[edge] == PLIANT_ALL_TO_ALL;
 }
 
 static inline uint32_t topology_parallelism(const struct topology *t, uint32_t vertex)

@@ -70,6 +70,18 @@ void checkpointing_resume(struct pliant_sched *s, struct checkpointing *c)
     checkpointing_look(s, c);
 }
 
+void checkpointing_abort(struct pliant_sched *s, struct checkpointing *c, enum pliant_reason why)
+{
+    if (c->checkpoint.exists)
+        c->ended_at_ms = s->clock.now_ms;
+    if (c->savepoint.exists) {
+        emit_savepoint_ended(s, NULL, pliant_reason_name(why));
+        if (c->savepoint.cancel_after)
+            checkpointing_resume(s, c);
+    }
+    c->checkpoint = c->savepoint = NONE_PENDING;
+}
+
 void checkpointing_running(struct pliant_sched *s, struct checkpointing *c)
 {
     if (!finds_pace(s))

@@ -59,6 +59,8 @@ void checkpoint_note_completed(struct pliant_sched *s, uint64_t id, int64_t trig
 
 struct checkpointing checkpointing_start(struct pliant_sched *s);
 void checkpointing_stop(struct checkpointing *c); /* periodic ones */
+/* What is pending will not be: tasks go down, the run goes on. */
+void checkpointing_abort(struct pliant_sched *s, struct checkpointing *c, enum pliant_reason why);
 void checkpointing_resume(struct pliant_sched *s, struct checkpointing *c);
 /* All tasks run: an interval that is found out counts from here, others from the start. */
 void checkpointing_running(struct pliant_sched *s, struct checkpointing *c);

@@ -13,6 +13,14 @@ static void deploy(struct pliant_sched *s, uint32_t v, uint32_t subtask)
     act->deploy.restore = s->checkpoints.completed_id; /* the latest [W-CKP-10] */
 }
 
+void deploy_tasks(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
+{
+    if (!vec_reserve(s->alloc, &s->actions, s->actions.n + n))
+        sched_no_memory(s);
+    for (size_t k = 0; k < n; k++)
+        deploy(s, tasks[k].value, tasks[k].minor);
+}
+
 /* What runs already is left alone. */
 void deploy_scheduled(struct pliant_sched *s)
 {

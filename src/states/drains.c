@@ -176,6 +176,11 @@ static bool worth_moving(struct pliant_sched *s)
     return v.q > 0 && worth_moving_early(v.p, v.q, v.left_ms, until_move_ms(s));
 }
 
+struct state drain_move(struct pliant_sched *s)
+{
+    return move(s, node_id(first_to_go(s)));
+}
+
 struct state drain_consider(struct pliant_sched *s)
 {
     struct drain *d = &s->state.executing.drain;
@@ -188,7 +193,7 @@ struct state drain_consider(struct pliant_sched *s)
         ask_for_checkpoint(s);
     if (!worth_moving(s) && (!fits(s) || (checkpointing_on(s) && !d->covered)))
         return STAY;
-    return move(s, node_id(first_to_go(s)));
+    return drain_move(s);
 }
 
 /* ---- what happens to it ----------------------------------------------------------------- */
@@ -245,7 +250,7 @@ struct state drain_checkpoint_done(struct pliant_sched *s)
     if (s->checkpoints.triggered_at_ms >= d->notice_at_ms)
         d->covered = true;
     if (d->last_checkpoint)
-        return move(s, node_id(first_to_go(s)));
+        return drain_move(s);
     arm_move(s);
     return drain_consider(s);
 }
@@ -257,7 +262,7 @@ struct state drain_checkpoint_failed(struct pliant_sched *s)
     if (!d->pending)
         return STAY;
     if (d->last_checkpoint)
-        return move(s, node_id(first_to_go(s)));
+        return drain_move(s);
     d->wants_checkpoint = !d->covered;
     return drain_consider(s);
 }
@@ -297,5 +302,5 @@ struct state drain_due(struct pliant_sched *s, struct deadline *due)
     deadline_clear(due);
     if (due == &d->move && waits_for_last_checkpoint(s))
         return STAY;
-    return move(s, node_id(first_to_go(s)));
+    return drain_move(s);
 }

@@ -21,6 +21,8 @@ struct state drain_began(struct pliant_sched *s, struct pool_node *node);
 struct state drain_over(struct pliant_sched *s); /* a node's: withdrawn, or it is gone */
 struct state drain_checkpoint_done(struct pliant_sched *s);
 struct state drain_checkpoint_failed(struct pliant_sched *s);
+/* Move now, whatever it costs. */
+struct state drain_move(struct pliant_sched *s);
 struct state drain_due(struct pliant_sched *s, struct deadline *due);
 /* Slots or tasks changed: can the job move now? */
 struct state drain_consider(struct pliant_sched *s);

@@ -77,7 +77,8 @@ static struct state verdict(struct pliant_sched *s, enum verdict verdict)
     struct executing *e = &s->state.executing;
     struct rescale_answer answer;
 
-    if (verdict == VERDICT_STAY || e->drain.pending || e->collateral.held)
+    if (verdict == VERDICT_STAY || e->drain.pending || e->collateral.held ||
+        regional_pending(&s->regional)) /* [P-REG-5] */
         return STAY;
     answer = ask_policy(s);
     e->wants_checkpoint = answer.verdict == RESCALE_AFTER_CHECKPOINT;
@@ -341,6 +342,11 @@ static struct state on_tasks(struct pliant_sched *s)
 {
     if (s->graph.n_live == 0 && s->state.executing.collateral.held)
         return collateral_over(s);
+    if (regional_pending(&s->regional)) {
+        struct state next = regional_look(s);
+
+        return next.id == STATE_STAY ? drain_consider(s) : next;
+    }
     if (s->graph.n_live == 0)
         return s->graph.n_finished == s->graph.n_tasks
                    ? finished(s, PLIANT_JOB_FINISHED, WHY(PLIANT_REASON_ALL_FINISHED))
@@ -349,6 +355,21 @@ static struct state on_tasks(struct pliant_sched *s)
     checkpointing_look(s, &s->state.executing.checkpointing);
     checkpoint_for_policy(s);
     return drain_consider(s);
+}
+
+/* A drain goes before the restart of a region [P-REG-8]. */
+static struct state on_drain(struct pliant_sched *s, struct pool_node *node)
+{
+    struct state next = drain_began(s, node);
+
+    if (next.id == STATE_STAY && s->state.executing.drain.pending && regional_pending(&s->regional))
+        return drain_move(s);
+    return next;
+}
+
+static struct state on_failure(struct pliant_sched *s, const struct failure *failure)
+{
+    return s->job->worker_group ? collateral_failed(s, failure) : regional_failure(s, failure);
 }
 
 /* ---- time ------------------------------------------------------------------------------- */
@@ -364,7 +385,9 @@ static size_t deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_
     list[4] = &e->drain.move;
     list[5] = &e->drain.limit;
     list[6] = &e->collateral.end;
-    return 7 + checkpointing_deadlines(&e->checkpointing, list + 7);
+    list[7] = &s->regional.due;
+    list[8] = &s->regional.give_up;
+    return 9 + checkpointing_deadlines(&e->checkpointing, list + 9);
 }
 
 static struct state on_due(struct pliant_sched *s, struct deadline *due)
@@ -378,6 +401,8 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
         return drain_due(s, due);
     if (due == &e->collateral.end)
         return collateral_over(s);
+    if (due == &s->regional.due || due == &s->regional.give_up)
+        return regional_on_due(s, due);
     if (due == &e->check || due == &e->again) {
         deadline_clear(due);
         return due == &e->check ? first_check(s) : trigger(s);
@@ -415,6 +440,7 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
         record_span(s);
         record_close(s, PLIANT_RESCALE_SUCCEEDED); /* [S-TML-8] */
         e->checkpointing = checkpointing_start(s);
+        regional_begin(s);
         deploy_scheduled(s); /* [S-EXE-1] */
         note_running(s);     /* a worker group's, before */
     }
@@ -444,6 +470,7 @@ static void note_end(struct pliant_sched *s, const struct state *next)
 static void leave(struct pliant_sched *s, const struct state *next)
 {
     note_end(s, next);
+    regional_drop(s);
     if (s->state.executing.checkpointing.savepoint.exists)
         emit_savepoint_ended(s, NULL, pliant_reason_name(next->why.reason));
 }
@@ -473,10 +500,10 @@ const struct state_ops executing_ops = {
     .on_due = on_due,
     .on_resources = on_change,
     .on_requirements = on_change,
-    .on_drain = drain_began,
+    .on_drain = on_drain,
     .on_drain_over = drain_over,
     .on_tasks = on_tasks,
-    .on_failure = collateral_failed,
+    .on_failure = on_failure,
     .on_checkpoint = on_checkpoint,
     .on_registered = on_registered,
     .on_cancel = cancel_with_graph,

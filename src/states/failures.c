@@ -64,10 +64,10 @@ static struct state give_up_job(struct pliant_sched *s, const struct failure *fa
     return failing(s, end);
 }
 
-struct state failure_decide(struct pliant_sched *s, const struct failure *failure)
+struct state failure_charge(struct pliant_sched *s, const struct failure *failure,
+                            int64_t *ret_backoff_ms)
 {
     struct failover_decision decision;
-    struct why why = failure->why;
 
     if (failover_decide(&s->failover, s->alloc, &s->prng, s->clock.now_ms, &failure->class,
                         &decision) < 0) {
@@ -76,11 +76,23 @@ struct state failure_decide(struct pliant_sched *s, const struct failure *failur
     }
     if (decision.action == FAILOVER_FAIL)
         return give_up_job(s, failure, decision.why);
+    *ret_backoff_ms = decision.backoff_ms;
+    return STAY;
+}
+
+struct state failure_decide(struct pliant_sched *s, const struct failure *failure)
+{
+    struct why why = failure->why;
+    int64_t backoff_ms;
+    struct state next = failure_charge(s, failure, &backoff_ms);
+
+    if (next.id != STATE_STAY || s->no_memory)
+        return next;
     s->group.port_retried = failure->class.launch;
-    why.detail = decision.backoff_ms;
+    why.detail = backoff_ms;
     record_restart(s, failure->class.drain ? PLIANT_TRIGGER_DRAIN
                                            : PLIANT_TRIGGER_RECOVERABLE_FAILOVER);
-    return restarting(s, decision.backoff_ms, false, why);
+    return restarting(s, backoff_ms, false, why);
 }
 
 struct state failure_recorded_only(struct pliant_sched *s, const struct failure *failure)
@@ -105,6 +117,13 @@ struct state cancel_with_graph(struct pliant_sched *s)
     return canceling(s, WHY(PLIANT_REASON_CANCEL_REQUESTED));
 }
 
+void task_over(struct pliant_sched *s, uint32_t v, uint32_t subtask, enum pliant_task_state state)
+{
+    execution_move(&s->graph, &s->pool, &s->graph.vertices[v].tasks[subtask], state,
+                   s->clock.now_ms);
+    regional_task_down(s, v, subtask);
+}
+
 /* ---- the loss of a node ----------------------------------------------------------------- */
 
 static void fail_task(struct pliant_sched *s, const struct pool_node *node, uint32_t v,
@@ -112,12 +131,16 @@ static void fail_task(struct pliant_sched *s, const struct pool_node *node, uint
 {
     struct task *task = &s->graph.vertices[v].tasks[subtask];
 
+    if (task->state == PLIANT_TASK_CANCELING && regional_pending(&s->regional)) {
+        task_over(s, v, subtask, PLIANT_TASK_CANCELED); /* it was going down: no news [3.1] */
+        return;
+    }
     failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
                                                     .reason = (uint8_t)reason,
                                                     .recoverable = true,
                                                     .task = {{v + 1}, subtask, task->attempt},
                                                     .node = node->name});
-    execution_move(&s->graph, &s->pool, task, PLIANT_TASK_FAILED, s->clock.now_ms);
+    task_over(s, v, subtask, PLIANT_TASK_FAILED);
 }
 
 static void fail_slot(struct pliant_sched *s, const struct pool_node *node, uint32_t row,

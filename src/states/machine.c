@@ -57,7 +57,7 @@ static void tell_change(struct pliant_sched *s, const struct state *next)
 }
 
 /* Consecutive states may show the same status; then nobody is told [S-GEN-8]. */
-static void tell_status(struct pliant_sched *s, enum pliant_job_status before)
+void tell_status(struct pliant_sched *s, enum pliant_job_status before)
 {
     enum pliant_job_status now = pliant_job_status(s);
     struct pliant_action *act;
@@ -87,6 +87,7 @@ static void settle(struct pliant_sched *s, struct state next)
     s->entered_at_ms = s->clock.now_ms;
     if (old->has_graph && !OPS[next.id]->has_graph) {
         reports_over(s);
+        regional_end(s);
         execution_end(&s->graph);
     }
     tell_status(s, before);
@@ -337,7 +338,10 @@ static void task_became(struct pliant_sched *s, struct pliant_task id, enum plia
         task->end_of_data = true;
         s->graph.n_end_of_data++;
     }
-    execution_move(&s->graph, &s->pool, task, state, s->clock.now_ms);
+    if (state >= PLIANT_TASK_FINISHED)
+        task_over(s, id.vertex.v - 1, id.subtask, state);
+    else
+        execution_move(&s->graph, &s->pool, task, state, s->clock.now_ms);
     tasks_changed(s);
 }
 
@@ -372,6 +376,10 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
         ignored(s);
         return;
     }
+    if (task->state == PLIANT_TASK_CANCELING && regional_pending(&s->regional)) {
+        task_became(s, id, PLIANT_TASK_CANCELED); /* it was going down: no news [3.1] */
+        return;
+    }
     node = pool_node(&s->pool, s->pool.slots.v[task->slot].node);
     failure = (struct failure){.class = failure_class_of(s, ev, node),
                                .why = {.node = node_id(node), .since_at_ms = PLIANT_NEVER}};
@@ -382,7 +390,7 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
                                                     .task = id,
                                                     .node = node->name,
                                                     .cause = cause_or_missing(ev->failure.cause)});
-    execution_move(&s->graph, &s->pool, task, PLIANT_TASK_FAILED, s->clock.now_ms);
+    task_over(s, id.vertex.v - 1, id.subtask, PLIANT_TASK_FAILED);
     settle(s, ops(s)->on_failure(s, &failure));
     tasks_changed(s);
 }

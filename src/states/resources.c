@@ -192,6 +192,34 @@ bool plan_compute(struct pliant_sched *s)
     return place(s, n_free);
 }
 
+/* Some units, group_slots[g] of each group, into free slots: slots[] are ids, by group. */
+bool place_units_anew(struct pliant_sched *s, const uint32_t *group_slots, uint32_t units,
+                      uint32_t *slots)
+{
+    uint32_t n_free = pool_n_free(&s->pool);
+    struct placement_request request = {.bounds = &s->bounds,
+                                        .parallelism = s->graph.parallelism,
+                                        .group_slots = group_slots,
+                                        .max_parallelism = s->max_parallelism,
+                                        .n_slots = n_free,
+                                        .prefer_minimal_nodes = s->cfg.prefer_minimal_nodes,
+                                        .spread = s->cfg.spread};
+    struct free_slot *list;
+    int error;
+
+    if (units == 0)
+        return true;
+    list = free_slots(s, n_free);
+    if (!list)
+        return false;
+    request.slots = list;
+    error = allocator_place(&request, s->alloc, slots);
+    mem_free(s->alloc, list);
+    if (error < 0)
+        sched_no_memory(s);
+    return error == 0;
+}
+
 /* All or nothing: every slot is still there, still the same, and free [S-CEG-4]. */
 bool plan_holds(const struct pliant_sched *s)
 {

@@ -22,10 +22,12 @@
 #include "graph/pool.h"
 #include "graph/reports.h"
 #include "states/checkpointing.h"
+#include "states/regional.h"
 #include "states/timeline.h"
 #include "transition/manager.h"
 #include "transition/policy.h"
 #include "util/deadline.h"
+#include "util/sort.h"
 
 /* ---- a state, as a value ---------------------------------------------------------------- */
 
@@ -213,10 +215,12 @@ struct pliant_sched {
 
     struct pool pool;
     struct execution graph;
+    struct regional regional;
     struct plan plan;
     struct previous previous;
-    uint32_t *target;  /* [n_vertices]: what a rescale aims at, while the state says so */
-    uint32_t *scratch; /* [n_vertices] */
+    uint32_t *target;           /* [n_vertices]: what a rescale aims at, while the state says so */
+    uint32_t *scratch;          /* [n_vertices] */
+    uint32_t *topological_rank; /* [n_vertices]: where it stands in job->topological */
 
     struct state state;
     int64_t entered_at_ms;
@@ -250,7 +254,7 @@ struct failure {
 /* Bytes that are kept of a text that goes out or waits to, as a savepoint's path. */
 #define SCHED_TEXT_MAX (8 * PLIANT_CAUSE_MAX)
 
-#define DEADLINES_MAX 16u
+#define DEADLINES_MAX 18u
 
 /* What a state does. NULL: nothing (it is counted as ignored where that is news). */
 struct state_ops {
@@ -305,6 +309,8 @@ int machine_step(struct pliant_sched *s, int64_t now_ms, const struct pliant_eve
 /* The state's timers and the scheduler's own. */
 size_t machine_deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_MAX]);
 int64_t machine_next_deadline(const struct pliant_sched *s);
+/* STATUS_CHANGED, if it is another one than before. */
+void tell_status(struct pliant_sched *s, enum pliant_job_status before);
 
 /* ---- outbox.c --------------------------------------------------------------------------- */
 
@@ -332,6 +338,8 @@ void declare(struct pliant_sched *s);
 /* Compute s->plan from the free slots; false: not sufficient. */
 bool plan_compute(struct pliant_sched *s);
 bool plan_holds(const struct pliant_sched *s);
+bool place_units_anew(struct pliant_sched *s, const uint32_t *group_slots, uint32_t units,
+                      uint32_t *slots);
 void previous_capture(struct pliant_sched *s);
 void previous_sizes(struct pliant_sched *s, const struct pliant_state_size *sizes, size_t n);
 /* Give back what is idle for too long and not wanted [S-IDL-1]. */
@@ -344,6 +352,8 @@ void return_reclaimed(struct pliant_sched *s);
 
 /* Start what is scheduled, in topological order, subtasks ascending [S-EXE-1]. */
 void deploy_scheduled(struct pliant_sched *s);
+/* These tasks, in this order: `value` is the vertex's index, `minor` the subtask. */
+void deploy_tasks(struct pliant_sched *s, const struct sort_item *tasks, size_t n);
 
 /* ---- launching.c: the workers of a group come up ---------------------------------------- */
 
@@ -388,6 +398,11 @@ static inline const char *cause_or_missing(const char *cause)
 /* Note a failure in the present incarnation's list. */
 void failure_record(struct pliant_sched *s, const struct pliant_failure_item *item);
 void failure_archive(struct pliant_sched *s);
+/* Tell and ask whoever pays: STAY with the back-off, or Failing [S-FAIL-1]. */
+struct state failure_charge(struct pliant_sched *s, const struct failure *failure,
+                            int64_t *ret_backoff_ms);
+/* A live task has ended, in one way or another. */
+void task_over(struct pliant_sched *s, uint32_t v, uint32_t subtask, enum pliant_task_state state);
 /* Decide: Restarting with its back-off, or Failing [S-FAIL-1]. */
 struct state failure_decide(struct pliant_sched *s, const struct failure *failure);
 /* While tasks go down: it is recorded, and there is nothing to decide [S-RST-6, S-FLG-3]. */

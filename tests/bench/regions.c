@@ -39,7 +39,7 @@ static void make_chain(struct chain *c, uint32_t vertices, uint32_t parallelism,
             &(struct pliant_job_spec){
                 .vertices = v, .n_vertices = vertices, .edges = e, .n_edges = vertices - 1},
             NULL, &c->job, NULL) < 0 ||
-        topology_init(&c->topology, c->job, c->parallelism, NULL) < 0 ||
+        topology_init(&c->topology, c->job, c->parallelism, false, NULL) < 0 ||
         regions_init(&c->regions, &c->topology, NULL) < 0 ||
         restart_search_init(&c->search, &c->topology, &c->regions, NULL) < 0)
         abort();

@@ -54,7 +54,7 @@ static void make_job(struct graph *g, struct prng *p)
 static void make(struct graph *g, struct prng *p)
 {
     make_job(g, p);
-    cr_assert(eq(int, 0, topology_init(&g->topology, g->job, g->parallelism, NULL)));
+    cr_assert(eq(int, 0, topology_init(&g->topology, g->job, g->parallelism, false, NULL)));
     cr_assert(eq(int, 0, regions_init(&g->regions, &g->topology, NULL)));
 }
 
@@ -200,7 +200,7 @@ Test(regions, without_memory_nothing_is_left_behind)
         struct regions r;
         struct releases l;
         struct restart_search s;
-        int rc = topology_init(&t, g.job, g.parallelism, &f.hook);
+        int rc = topology_init(&t, g.job, g.parallelism, false, &f.hook);
 
         if (rc == 0) {
             rc = regions_init(&r, &t, &f.hook);

@@ -74,7 +74,7 @@ bool vector_job_make(const cJSON *line, struct vector_job *ret, char *why, size_
         abort();
     for (uint32_t v = 0; v < ret->job->n_vertices; v++)
         parallelism[v] = ret->job->vertices[v].parallelism;
-    if (topology_init(&ret->topology, ret->job, parallelism, NULL) < 0 ||
+    if (topology_init(&ret->topology, ret->job, parallelism, false, NULL) < 0 ||
         regions_init(&ret->regions, &ret->topology, NULL) < 0)
         abort();
     free(parallelism);
