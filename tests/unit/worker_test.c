@@ -241,10 +241,11 @@ Test(worker, takes_the_directory_of_rank_0_and_reports_it) /* [W-CKP-1] */
         {HELLO, GREETING},
         {"\"op\":\"enter\",\"n\":1,\"seq\":1,\"kind\":\"dir\",\"payload\":\"checkpoint_",
          "{\"n\":1,\"ok\":true,\"payload\":\"of-rank-0\"}\n"},
-        {"\"op\":\"report\",\"n\":2,\"call\":1,\"checkpoint\":\"of-rank-0\",\"metrics\":{ "
+        {"\"op\":\"report\",\"n\":2,\"call\":1,\"checkpoint\":\"of-rank-0\",\"bytes\":0,"
+         "\"metrics\":{ "
          "\"loss\":0.5}}",
          "{\"n\":2,\"ok\":true}\n"},
-        {"\"op\":\"report\",\"n\":3,\"call\":2,\"checkpoint\":null,\"metrics\":{}}",
+        {"\"op\":\"report\",\"n\":3,\"call\":2,\"checkpoint\":null,\"bytes\":0,\"metrics\":{}}",
          "{\"n\":3,\"ok\":true}\n"},
         {"\"op\":\"get_checkpoint\",\"n\":4", "{\"n\":4,\"ok\":true,\"dir\":\"/r/\\u00e4\"}\n"},
         {0}};
