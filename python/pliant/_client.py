@@ -11,12 +11,13 @@ import threading
 import time
 from typing import Any, Callable, Dict, Optional
 
-from ._errors import Error, Stopping, Unreachable, of_answer
+from ._errors import Error, Stopping, Unavailable, Unreachable, of_answer
 
 LINE_MAX = 256 * 1024  # bytes
 PATIENCE = 600.0  # seconds: so long an agent may leave its tasks alone
 HELLO_PATIENCE = 2.0
 DELAY_MIN, DELAY_MAX = 0.05, 1.0
+AWAY, AWAY_STEP = 2.0, 0.2  # so long a daemon that cannot be asked is asked again, so often
 
 Answer = Dict[str, Any]
 
@@ -50,6 +51,16 @@ class Client:
 
     def ask(self, op: str, *, collective: bool = False, **members: Any) -> Answer:
         """The answer, if it is good; else an Error. `collective`: the task's end ends the wait."""
+        until = time.monotonic() + AWAY
+        while True:
+            try:
+                return _good(self._ask_once(op, collective, members))
+            except Unavailable:
+                if time.monotonic() >= until:
+                    raise
+            time.sleep(AWAY_STEP)
+
+    def _ask_once(self, op: str, collective: bool, members: Dict[str, Any]) -> Answer:
         with self._changed:
             self._n += 1
             n = self._n
@@ -62,7 +73,7 @@ class Client:
             finally:
                 del self._pending[n]
         assert pending.answer is not None
-        return _good(pending.answer)
+        return pending.answer
 
     def hello(self) -> Answer:
         """The answer to the first hello, with the task's counters."""

@@ -7,6 +7,8 @@ import stat
 from types import TracebackType
 from typing import Callable, Optional, Type, Union
 
+from ._errors import Unavailable
+
 Path = Union[str, "os.PathLike[str]"]
 
 
@@ -161,7 +163,10 @@ class CheckpointRequest:
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        if kind is None:
-            self.done()
-        else:
-            self.failed(f"{kind.__name__}: {error}")
+        try:
+            if kind is None:
+                self.done()
+            else:
+                self.failed(f"{kind.__name__}: {error}")
+        except Unavailable:
+            pass  # the checkpoint fails when its time is up; the task goes on

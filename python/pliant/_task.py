@@ -51,7 +51,11 @@ class Task:
         def text(name: str) -> Optional[str]:
             return given.get(name) or None
 
-        group = bool(text("RANK") and text("WORLD_SIZE") and not text("PLIANT_PARALLELISM"))
+        # Somebody above may have left a RANK, and a worker group may have a graph job's variables too.
+        run = text("TORCHELASTIC_RUN_ID")
+        ranked = text("RANK") is not None and text("WORLD_SIZE") is not None
+        of_job = run is not None and run == text("PLIANT_JOB_ID")
+        group = ranked and (of_job or text("PLIANT_PARALLELISM") is None)
         size, index = ("WORLD_SIZE", "RANK") if group else ("PLIANT_PARALLELISM", "PLIANT_SUBTASK")
         parallelism = _count(given, size, 1, 1, None)
         subtask = _count(given, index, 0, 0, parallelism - 1)

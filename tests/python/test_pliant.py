@@ -50,6 +50,9 @@ class TaskTest(unittest.TestCase):
         task = pliant.Task.from_environment(env)
         self.assertTrue(task.group)
         self.assertEqual((task.subtask, task.parallelism, task.attempt), (2, 3, 7))
+        self.assertFalse(pliant.Task.from_environment({**env, **SUBTASK}).group)
+        run = {"PLIANT_JOB_ID": "12ab", "TORCHELASTIC_RUN_ID": "12ab"}
+        self.assertTrue(pliant.Task.from_environment({**env, **SUBTASK, **run}).group)
 
     def test_parts_with_its_own_key_groups(self):
         env = {**SUBTASK, "PLIANT_MAX_PARALLELISM": "128", "PLIANT_RESTORE": "/c/0-3:/c/1-3:/c/2-3"}
