@@ -99,7 +99,7 @@ void service_start(struct service *s)
     while (!read_endpoints(s)) {
         if (harness_now_ms() > until_ms || waitpid(s->pid, NULL, WNOHANG) != 0) {
             show_log(log);
-            cr_assert_fail("the daemon does not start");
+            cr_assert(false, "the daemon does not start");
         }
         poll(NULL, 0, 5);
     }
@@ -114,7 +114,6 @@ void service_open(struct service *s, ...)
         PLIANT_PROGRAMS "/pliantd", "--agents",    "", "--clients", "tcp://127.0.0.1:*", "--events",
         "tcp://127.0.0.1:*",        "--state-dir", ""};
     const char *arg;
-    char *text;
     va_list args;
 
     rpc_prepare_process();
@@ -122,10 +121,10 @@ void service_open(struct service *s, ...)
     cr_assert(mkdtemp(s->dir) != NULL);
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         s->args[s->n_args++] = usual[i];
-    cr_assert(asprintf(&text, "ipc://%s/agents", s->dir) > 0);
-    s->args[2] = text;
-    cr_assert(asprintf(&text, "%s/state", s->dir) > 0);
-    s->args[8] = text;
+    snprintf(s->ipc, sizeof s->ipc, "ipc://%s/agents", s->dir);
+    snprintf(s->state_dir, sizeof s->state_dir, "%s/state", s->dir);
+    s->args[2] = s->ipc;
+    s->args[8] = s->state_dir;
     va_start(args, s);
     while ((arg = va_arg(args, const char *)) && s->n_args < ARGS_MAX - 1)
         s->args[s->n_args++] = arg;
@@ -168,8 +167,6 @@ void service_close(struct service *s)
     if (s->pid)
         service_kill(s, SIGKILL);
     nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    free((char *)s->args[2]);
-    free((char *)s->args[8]);
 }
 
 /* ---- what agents say ------------------------------------------------------------------------- */

@@ -56,7 +56,7 @@ struct fake_agent {
 };
 
 struct service {
-    char dir[64];
+    char dir[64], ipc[96], state_dir[96];
     const char *args[ARGS_MAX];
     size_t n_args;
     pid_t pid; /* 0: none runs */
