@@ -21,7 +21,7 @@
 
 enum exit_code { DONE = 0, NO = 1, BAD_INPUT = 2, UNREACHABLE = 3, NO_RESOURCES = 4 };
 
-enum { SHORT_PATIENCE_MS = 1000, PART_WAIT_MS = 5000 };
+enum { SHORT_PATIENCE_MS = 1000, PART_WAIT_MS = 2000 };
 
 struct call {
     struct pliant_worker *w;
@@ -207,6 +207,8 @@ static int find_request(struct call *c, const char *id)
     struct pliant_worker_event ev;
     int r = pliant_worker_take_checkpoints(c->w);
 
+    if (!pliant_worker_managed(c->w))
+        return 1;
     while (r == 0 && (r = pliant_worker_next(c->w, PART_WAIT_MS, &ev)) == 1) {
         if (ev.kind == PLIANT_WORKER_CHECKPOINT && ev.id && strcmp(ev.id, id) == 0)
             return 1;
@@ -220,7 +222,7 @@ static enum exit_code run_part(struct call *c)
     const char *id = c->args[0];
     int r = find_request(c, id);
 
-    if (r == 0 && pliant_worker_managed(c->w))
+    if (r == 0)
         return complain(NO, "part: no checkpoint %s is asked for", id);
     if (r >= 0)
         r = c->cause ? pliant_worker_part_failed(c->w, id, c->cause)

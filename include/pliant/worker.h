@@ -78,8 +78,7 @@ PLIANT_API const char *pliant_worker_error(const struct pliant_worker *w);
 /* Started by pliant-agent? */
 PLIANT_API bool pliant_worker_managed(const struct pliant_worker *w);
 
-#define PLIANT_WORKER_PATIENCE_MS (10 * 60 * 1000) /* so long an agent may leave its tasks alone   \
-                                                    */
+#define PLIANT_WORKER_PATIENCE_MS (10 * 60 * 1000) /* so long an agent may be away */
 
 /* For how long to try to reach the agent; -1: for ever. Default: PLIANT_WORKER_PATIENCE_MS. */
 PLIANT_API void pliant_worker_set_patience(struct pliant_worker *w, int64_t patience_ms);

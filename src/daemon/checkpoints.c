@@ -230,11 +230,15 @@ static void put_row(struct daemon *d, const struct daemon_job *job, const struct
                       .ended_unix_ms = strcmp(status, "pending") == 0 ? 0 : d->clock.unix_ms});
 }
 
+/* Of a savepoint the core tells. */
 static void tell(struct daemon *d, const struct daemon_job *job, const struct pending *p,
                  const char *status, uint64_t bytes, const char *cause)
 {
-    struct json *j = events_begin(d, p->savepoint ? "savepoint" : "checkpoint", job);
+    struct json *j;
 
+    if (p->savepoint)
+        return;
+    j = events_begin(d, "checkpoint", job);
     json_id(j, "id", p->id);
     json_string(j, "status", status);
     json_string(j, "path", p->dir);
@@ -476,15 +480,18 @@ static void ask(struct daemon *d, const struct daemon_job *job, const struct pen
     json_free(&j);
 }
 
-/* The core has given up one that it lets another follow. */
-static void drop_earlier(struct daemon *d, struct daemon_job *job, bool savepoint)
+/* The core gives up one that takes too long, and one that it lets another follow. */
+static void drop_given_up(struct daemon *d, struct daemon_job *job, bool savepoint_follows,
+                          bool checkpoint_follows)
 {
-    struct pending *p = of(job)->pending;
+    struct pending *p = of(job)->pending, *next;
 
-    while (p && p->savepoint != savepoint)
-        p = p->next;
-    if (p)
-        drop(d, job, p, "it took longer than execution.checkpointing.timeout");
+    for (; p; p = next) {
+        next = p->next;
+        if ((p->savepoint ? savepoint_follows : checkpoint_follows) ||
+            d->clock.now_ms - p->triggered_at_ms >= job->config.checkpoint_timeout_ms)
+            drop(d, job, p, "it took longer than execution.checkpointing.timeout");
+    }
 }
 
 void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct pliant_action *act)
@@ -495,7 +502,7 @@ void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct 
     char cause[PATH_MAX + 128];
     int r;
 
-    drop_earlier(d, job, act->flag[1]);
+    drop_given_up(d, job, act->flag[1], !act->flag[1]);
     p = need(calloc(1, sizeof *p));
     *p = (struct pending){.id = act->checkpoint.id,
                           .savepoint = act->flag[1],
@@ -584,6 +591,7 @@ void checkpoints_part(struct daemon *d, struct daemon_job *job, const struct doc
 
     if (!read_part(job, f, at, &task, &id))
         return;
+    drop_given_up(d, job, false, false);
     p = pending_of(job, id);
     part = p ? part_of(p, &task) : NULL;
     if (!part || part->written)

@@ -172,6 +172,7 @@ struct daemon {
     struct fact_queue *facts; /* events for cores, to be taken in order (jobs.c) */
     struct outbox *out;       /* what leaves after the commit (outbox.c) */
     struct agents *agents;
+    struct reactor *reactor;
     struct deploying *deploying;
     struct requests *requests;
     struct event_stream *events;

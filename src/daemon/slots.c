@@ -14,6 +14,8 @@
 
 #include "daemon/daemon.h"
 
+#define RECLAIM_MS 30000 /* a job has so long to move off slots that others shall have */
+
 static bool is_live(const struct daemon_job *job)
 {
     return job->sched && !job->ended_unix_ms;
@@ -280,47 +282,13 @@ static void find_lives(struct daemon *d, struct daemon_job *job)
     }
 }
 
-static uint32_t held_on_draining(const struct daemon *d, const struct daemon_job *job)
-{
-    uint32_t sum = 0;
-
-    for (const struct daemon_node *node = d->nodes; node; node = node->hh.next) {
-        const struct daemon_tenant *tenant = node->draining ? tenant_of(node, job) : NULL;
-
-        sum += tenant ? tenant->held : 0;
-    }
-    return sum;
-}
-
-/* The core knows of which nodes slots were asked back, and tells only how many there are: take them
- * for those of the first ones. */
-static void find_reclaimed(struct daemon *d, struct daemon_job *job)
-{
-    struct pliant_counts counts;
-    uint32_t draining = held_on_draining(d, job), leaving;
-
-    pliant_counts(job->sched, &counts);
-    leaving = counts.slots - counts.slots_offered;
-    leaving -= leaving < draining ? leaving : draining;
-    for (struct daemon_node *node = d->nodes; node && leaving > 0; node = node->hh.next) {
-        struct daemon_tenant *tenant = node->draining ? NULL : tenant_of(node, job);
-
-        if (!tenant)
-            continue;
-        tenant->reclaimed = leaving < tenant->held ? leaving : tenant->held;
-        leaving -= tenant->reclaimed;
-    }
-}
-
 void slots_recovered(struct daemon *d)
 {
     for (struct daemon_node *node = d->nodes; node; node = node->hh.next)
         count_owners(node);
     for (struct daemon_job *job = d->jobs; job; job = job->hh.next)
-        if (is_live(job)) {
+        if (is_live(job))
             find_lives(d, job);
-            find_reclaimed(d, job);
-        }
     d->share_slots = true;
 }
 
@@ -581,6 +549,46 @@ void slots_preview(struct daemon *d, uint32_t minimal, uint32_t desired,
 /* ---- asking back ------------------------------------------------------------------------------
  */
 
+static uint32_t held_on_draining(const struct daemon *d, const struct daemon_job *job)
+{
+    uint32_t sum = 0;
+
+    for (const struct daemon_node *node = d->nodes; node; node = node->hh.next) {
+        const struct daemon_tenant *tenant = node->draining ? tenant_of(node, job) : NULL;
+
+        sum += tenant ? tenant->held : 0;
+    }
+    return sum;
+}
+
+/* The core knows of which nodes slots were asked back, and tells only how many there are. What the
+ * daemon remembers is made to fit; after its restart, they are taken for those of the first nodes.
+ */
+static void fit_reclaimed(struct daemon *d, const struct daemon_job *job)
+{
+    uint32_t draining = held_on_draining(d, job), left;
+    struct pliant_counts counts;
+
+    pliant_counts(job->sched, &counts);
+    left = counts.slots - counts.slots_offered;
+    left -= left < draining ? left : draining;
+    for (int pass = 0; pass < 2; pass++)
+        for (struct daemon_node *node = d->nodes; node; node = node->hh.next) {
+            struct daemon_tenant *tenant = node->draining ? NULL : tenant_of(node, job);
+            uint32_t most;
+
+            if (!tenant)
+                continue;
+            most = pass == 0 ? tenant->reclaimed : tenant->held;
+            if (pass == 0)
+                tenant->reclaimed = 0;
+            most -= tenant->reclaimed;
+            most = most < left ? most : left;
+            tenant->reclaimed += most;
+            left -= most;
+        }
+}
+
 /* Of a job's nodes the one on which it has fewest slots: whole nodes become free. */
 static struct daemon_node *least_used(const struct daemon *d, const struct daemon_job *job)
 {
@@ -604,6 +612,7 @@ static uint32_t reclaim(struct sharing *s, struct daemon_job *job, uint32_t n)
 {
     uint32_t asked = 0;
 
+    fit_reclaimed(s->d, job);
     while (asked < n) {
         struct daemon_node *node = least_used(s->d, job);
         struct daemon_tenant *tenant;
@@ -618,11 +627,12 @@ static uint32_t reclaim(struct sharing *s, struct daemon_job *job, uint32_t n)
         asked += part;
         s->facts = true;
         job_fact(s->d, job,
-                 &(struct pliant_event){.kind = PLIANT_EV_SLOTS_RECLAIMED,
-                                        .reclaimed = {.name = node->name,
-                                                      .incarnation = job_incarnation(job, node),
-                                                      .slots = part,
-                                                      .deadline_at_ms = PLIANT_NEVER}});
+                 &(struct pliant_event){
+                     .kind = PLIANT_EV_SLOTS_RECLAIMED,
+                     .reclaimed = {.name = node->name,
+                                   .incarnation = job_incarnation(job, node),
+                                   .slots = part,
+                                   .deadline_at_ms = s->d->clock.now_ms + RECLAIM_MS}});
     }
     return asked;
 }

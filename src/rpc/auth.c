@@ -12,9 +12,8 @@
 #define DENIED_AGAIN_MS 60000 /* and for how long */
 
 struct denied {
-    struct rpc_denial d;
-    bool used, told;
-    int64_t told_at_ms;
+    struct rpc_denial d; /* no socket: a free place */
+    int64_t tell_at_ms;  /* not before */
 };
 
 struct rpc_auth {
@@ -60,36 +59,35 @@ int rpc_auth_reload(struct rpc_auth *a, struct spec_error *err)
 
 static bool same_peer(const struct denied *x, const struct rpc_denial *d)
 {
-    return x->used && x->d.socket == d->socket && strcmp(x->d.address, d->address) == 0;
+    return x->d.socket == d->socket && strcmp(x->d.address, d->address) == 0;
 }
 
-static bool is_over(const struct denied *x, int64_t now_ms)
+/* Where a refusal is noted, or NULL: all places are taken by those of the last minute. */
+static struct denied *place_for(struct rpc_auth *a, const struct rpc_denial *d, int64_t now_ms)
 {
-    return !x->used || (x->told && now_ms - x->told_at_ms >= DENIED_AGAIN_MS);
+    struct denied *free_place = NULL;
+
+    for (struct denied *x = a->denied; x < a->denied + DENIED_KEPT; x++) {
+        if (same_peer(x, d))
+            return x;
+        if (!x->d.socket || (x->d.tries == 0 && x->tell_at_ms <= now_ms))
+            free_place = x;
+    }
+    if (free_place)
+        *free_place = (struct denied){.d = *d};
+    return free_place;
 }
 
-/* A peer is an address: keys are cheap to make. While all places are taken by refusals of the last
- * minute, another one is only counted, by its server. */
+/* A peer is an address: keys are cheap to make. */
 static void note_denied(struct rpc_auth *a, const struct rpc_denial *d)
 {
-    struct denied *at = NULL;
-    int64_t now_ms = zclock_mono();
+    struct denied *x;
 
     pthread_mutex_lock(&a->lock);
-    for (size_t i = 0; i < DENIED_KEPT; i++) {
-        if (same_peer(&a->denied[i], d)) {
-            at = &a->denied[i];
-            break;
-        }
-        if (!at && is_over(&a->denied[i], now_ms) && a->denied[i].d.tries == 0)
-            at = &a->denied[i];
-    }
-    if (at && same_peer(at, d)) {
-        memcpy(at->d.key, d->key, sizeof at->d.key);
-        at->d.tries++;
-    } else if (at) {
-        *at = (struct denied){.d = *d, .used = true};
-        at->d.tries = 1;
+    x = place_for(a, d, zclock_mono());
+    if (x) {
+        memcpy(x->d.key, d->key, sizeof x->d.key);
+        x->d.tries++;
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -100,15 +98,12 @@ int rpc_auth_denied(struct rpc_auth *a, struct rpc_denial *ret)
     int r = 0;
 
     pthread_mutex_lock(&a->lock);
-    for (size_t i = 0; i < DENIED_KEPT && r == 0; i++) {
-        struct denied *x = &a->denied[i];
-
-        if (x->d.tries == 0 || (x->told && now_ms - x->told_at_ms < DENIED_AGAIN_MS))
+    for (struct denied *x = a->denied; x < a->denied + DENIED_KEPT && r == 0; x++) {
+        if (x->d.tries == 0 || x->tell_at_ms > now_ms)
             continue;
         *ret = x->d;
         x->d.tries = 0;
-        x->told = true;
-        x->told_at_ms = now_ms;
+        x->tell_at_ms = now_ms + DENIED_AGAIN_MS;
         r = 1;
     }
     pthread_mutex_unlock(&a->lock);

@@ -29,23 +29,23 @@ static int errno_error(struct spec_error *err, const char *path)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Ours, and without these bits for others? */
-static int check_owner(const char *path, const struct stat *st, mode_t forbidden,
-                       struct spec_error *err)
+/* Is it ours, or at least the system's, and can nobody else change it, or read a secret? */
+static int check_owner(const char *path, const struct stat *st, bool secret, struct spec_error *err)
 {
-    if (st->st_uid != geteuid())
+    bool of_system = !secret && st->st_uid == 0;
+
+    if (st->st_uid != geteuid() && !of_system)
         return key_error(err, -EACCES, path, "belongs to another user");
-    if ((st->st_mode & forbidden) == 0)
-        return 0;
-    return key_error(err, -EACCES, path,
-                     forbidden & S_IROTH ? "others can read it; accepted: mode 0600"
-                                         : "others can write to it; accepted: mode 0755 or less");
+    if (secret && (st->st_mode & (S_IRWXG | S_IRWXO)))
+        return key_error(err, -EACCES, path, "others can read it; accepted: mode 0600");
+    if (st->st_mode & (S_IWGRP | S_IWOTH))
+        return key_error(err, -EACCES, path, "others can write to it; accepted: mode 0755 or less");
+    return 0;
 }
 
 /* The text of a small file: into `ret`, NUL-terminated. */
 static int read_text(const char *path, bool secret, char ret[FILE_MAX], struct spec_error *err)
 {
-    mode_t forbidden = secret ? S_IRWXG | S_IRWXO : S_IWGRP | S_IWOTH;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
     ssize_t n;
@@ -58,7 +58,7 @@ static int read_text(const char *path, bool secret, char ret[FILE_MAX], struct s
     else if (!S_ISREG(st.st_mode))
         r = key_error(err, -EINVAL, path, "is no file");
     else
-        r = check_owner(path, &st, forbidden, err);
+        r = check_owner(path, &st, secret, err);
     if (r == 0) {
         n = read(fd, ret, FILE_MAX - 1);
         if (n < 0)
@@ -79,63 +79,87 @@ static bool is_key(const char *text)
     return strlen(text) == RPC_KEY - 1 && zmq_z85_decode(bytes, text);
 }
 
-static int take_key(zconfig_t *root, const char *member, const char *path, char ret[RPC_KEY],
-                    struct spec_error *err)
-{
-    const char *text = zconfig_get(root, member, "");
-    char missing[96];
+/* ---- ZPL ------------------------------------------------------------------------------------- */
 
-    if (is_key(text)) {
-        memcpy(ret, text, RPC_KEY);
-        return 0;
-    }
-    snprintf(missing, sizeof missing, "no certificate: curve/%s must be a key of 40 characters",
-             strrchr(member, '/') + 1);
-    return key_error(err, -EINVAL, path, missing);
+static const char *skip_spaces(const char *p)
+{
+    while (*p == ' ' || *p == '\t')
+        p++;
+    return p;
 }
 
-/* A certificate as a tree, which the caller destroys. */
-static int read_certificate(const char *path, bool secret, zconfig_t **ret, struct spec_error *err)
+/* Does the line from `p` say `name = value`? Where the value begins, or NULL. */
+static const char *value_at(const char *p, const char *name)
 {
-    char text[FILE_MAX];
-    int r = read_text(path, secret, text, err);
+    size_t n = strlen(name);
 
-    if (r < 0)
-        return r;
-    *ret = zconfig_str_load(text);
-    return *ret ? 0 : key_error(err, -EINVAL, path, "no certificate: this is not ZPL");
+    if (strncmp(p, name, n) != 0)
+        return NULL;
+    p = skip_spaces(p + n);
+    return *p == '=' ? skip_spaces(p + 1) : NULL;
+}
+
+/* The value of a name in a section, in quotes or not; "": there is none. czmq's own reader prints
+ * what it does not understand. */
+static void get_value(const char *text, const char *section, const char *name, char *ret,
+                      size_t size)
+{
+    size_t n_section = strlen(section), n;
+    const char *value = NULL, *ends;
+    bool inside = false;
+
+    for (const char *line = text; *line && !value; line += line[0] == '\n') {
+        const char *p = skip_spaces(line);
+
+        if (p == line && *p != '#' && *p != '\n')
+            inside = strncmp(p, section, n_section) == 0 && strchr(" \t\r\n", p[n_section]);
+        else if (inside)
+            value = value_at(p, name);
+        line += strcspn(line, "\n");
+    }
+    value = value ? value : "";
+    ends = *value == '"' ? "\"\n" : *value == '\'' ? "'\n" : " \t\r\n";
+    value += *value == *ends;
+    n = strcspn(value, ends);
+    snprintf(ret, size, "%.*s", n < size ? (int)n : 0, value);
+}
+
+static int take_key(const char *text, const char *name, const char *path, char ret[RPC_KEY],
+                    struct spec_error *err)
+{
+    char missing[96];
+
+    get_value(text, "curve", name, ret, RPC_KEY);
+    if (is_key(ret))
+        return 0;
+    snprintf(missing, sizeof missing, "no certificate: curve/%s must be a key of 40 characters",
+             name);
+    return key_error(err, -EINVAL, path, missing);
 }
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
 int key_pair_read(const char *path, struct key_pair *ret, struct spec_error *err)
 {
-    char expected[RPC_KEY];
-    zconfig_t *root;
-    int r = read_certificate(path, true, &root, err);
+    char text[FILE_MAX], expected[RPC_KEY];
+    int r = read_text(path, true, text, err);
 
-    if (r < 0)
-        return r;
-    r = take_key(root, "/curve/secret-key", path, ret->secret_key, err);
     if (r == 0)
-        r = take_key(root, "/curve/public-key", path, ret->public_key, err);
+        r = take_key(text, "secret-key", path, ret->secret_key, err);
+    if (r == 0)
+        r = take_key(text, "public-key", path, ret->public_key, err);
     if (r == 0 &&
         (zmq_curve_public(expected, ret->secret_key) < 0 || strcmp(expected, ret->public_key) != 0))
         r = key_error(err, -EINVAL, path, "the public key does not belong to the secret one");
-    zconfig_destroy(&root);
     return r;
 }
 
 static int read_public(const char *path, char ret[RPC_KEY], struct spec_error *err)
 {
-    zconfig_t *root;
-    int r = read_certificate(path, false, &root, err);
+    char text[FILE_MAX];
+    int r = read_text(path, false, text, err);
 
-    if (r < 0)
-        return r;
-    r = take_key(root, "/curve/public-key", path, ret, err);
-    zconfig_destroy(&root);
-    return r;
+    return r < 0 ? r : take_key(text, "public-key", path, ret, err);
 }
 
 static bool ends_in(const char *text, const char *end)
@@ -188,21 +212,21 @@ void rpc_identity_apply(const struct rpc_identity *id, zsock_t *socket)
 static int read_allowed(const char *dir, const char *file, struct allowed_key *ret,
                         struct spec_error *err)
 {
-    char path[PATH_MAX];
-    zconfig_t *root;
+    char path[PATH_MAX], text[FILE_MAX], role[32];
     int r;
 
     snprintf(path, sizeof path, "%s/%s", dir, file);
-    r = read_certificate(path, false, &root, err);
+    snprintf(ret->file, sizeof ret->file, "%s", file);
+    r = read_text(path, false, text, err);
+    if (r == 0)
+        r = take_key(text, "public-key", path, ret->key, err);
     if (r < 0)
         return r;
-    r = take_key(root, "/curve/public-key", path, ret->key, err);
-    ret->role = message_role_of(zconfig_get(root, "/metadata/role", ""));
-    if (r == 0 && ret->role == ROLE_NONE)
-        r = key_error(err, -EINVAL, path, "metadata/role; accepted: agent, operator, viewer");
-    snprintf(ret->file, sizeof ret->file, "%s", file);
-    zconfig_destroy(&root);
-    return r;
+    get_value(text, "metadata", "role", role, sizeof role);
+    ret->role = message_role_of(role);
+    if (ret->role == ROLE_NONE)
+        return key_error(err, -EINVAL, path, "metadata/role; accepted: agent, operator, viewer");
+    return 0;
 }
 
 static int by_key(const void *a, const void *b)
@@ -254,7 +278,7 @@ int key_list_read(const char *keys_dir, struct key_list *ret, struct spec_error 
     if (fstat(dirfd(dir), &st) < 0)
         r = errno_error(err, path);
     else
-        r = check_owner(path, &st, S_IWGRP | S_IWOTH, err);
+        r = check_owner(path, &st, false, err);
     if (r == 0)
         r = read_entries(path, dir, &l, err);
     closedir(dir);

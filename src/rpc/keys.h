@@ -4,9 +4,9 @@
  *     KEYS/allowed/NAME.key             public keys with `role = "agent" | "operator" | "viewer"`
  *
  * Certificates are czmq's ZPL files. Files with secrets must be ours and mode 0600 or less, and the
- * list must be ours and for nobody else to write (-EACCES with a text that says so). The list is
- * read when the daemon starts and again at SIGHUP; who is no longer in it loses the role at once,
- * also on connections that stand.
+ * list must be ours or root's and for nobody else to write (-EACCES with a text that says so). The
+ * list is read when the daemon starts and again at SIGHUP; who is no longer in it loses the role at
+ * once, also on connections that stand.
  *
  * Who may connect is asked by libzmq at each handshake (ZAP, 0MQ RFC 27) and answered by a thread
  * of our own, since the event stream is not for all in the list. There is one rpc_auth in a process

@@ -204,4 +204,5 @@ void rpc_prepare_process(void)
     signal(SIGPIPE, SIG_IGN);
     zsys_handler_set(NULL);
     zsys_set_max_sockets(SOCKETS_MAX);
+    zsys_set_logstream(NULL); /* we say ourselves what is wrong */
 }

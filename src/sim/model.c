@@ -717,7 +717,8 @@ static void change_state(struct model *m, const struct pliant_action *act, int64
     if (of_group(m) && from == PLIANT_CREATING_EXECUTION_GRAPH)
         m->hold_until_ms =
             to == PLIANT_WAITING_FOR_RESOURCES ? instant_after(now_ms, act->change.detail) : 0;
-    if (from == PLIANT_CREATING_EXECUTION_GRAPH && to != PLIANT_EXECUTING && m->n_live > 0)
+    if (from == PLIANT_CREATING_EXECUTION_GRAPH && to != PLIANT_EXECUTING && m->n_live > 0 &&
+        act->flag[2] != PLIANT_REASON_SUSPEND_REQUESTED)
         broken(m, "a launch that is given up stops all workers first", "%" PRIu32 " live",
                m->n_live);
     if (from == PLIANT_CREATING_EXECUTION_GRAPH && to == PLIANT_FINISHED)

@@ -331,7 +331,7 @@ static enum pliant_death death(struct reader *r)
     for (enum pliant_death d = PLIANT_DEATH_ERROR; d < PLIANT_DEATHS; d++)
         if (strcmp(name, pliant_death_name(d)) == 0)
             return d;
-    r->error = doc_error(&r->rec->doc, doc_get(r->map, "death"), r->err,
+    r->error = doc_error(&r->decoder->doc, doc_get(r->map, "death"), r->err,
                          "unknown death \"%.40s\"; accepted: error, crash, terminated, hung, "
                          "port-in-use",
                          name);

@@ -28,6 +28,11 @@ static const struct state_ops *const OPS[PLIANT_STATES] = {
     [PLIANT_FINISHED] = &finished_ops,
 };
 
+const struct state_ops *state_ops(enum pliant_state id)
+{
+    return OPS[id];
+}
+
 const struct state_ops *sched_ops(const struct pliant_sched *s)
 {
     bool launching = s->state.id == PLIANT_CREATING_EXECUTION_GRAPH &&

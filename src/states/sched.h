@@ -302,6 +302,7 @@ struct state finished(struct pliant_sched *s, enum pliant_job_status status, str
 
 /* ---- machine.c -------------------------------------------------------------------------- */
 
+const struct state_ops *state_ops(enum pliant_state id);
 /* What the present state does. While a worker group comes up CreatingExecutionGraph has tasks, and
  * does what launching.c says. */
 const struct state_ops *sched_ops(const struct pliant_sched *s);

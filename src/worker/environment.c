@@ -125,6 +125,16 @@ static int restore_parts(struct environment *e, char *error)
     return 0;
 }
 
+/* Somebody above may have left a RANK, and a worker group may have the variables of a graph job
+ * too. */
+static bool is_group(void)
+{
+    const char *run = text("TORCHELASTIC_RUN_ID"), *job = text("PLIANT_JOB_ID");
+
+    return text("RANK") && text("WORLD_SIZE") &&
+           (!text("PLIANT_PARALLELISM") || (run && job && strcmp(run, job) == 0));
+}
+
 /* Rank and size; of a graph job subtask and parallelism. */
 static int read_place(struct pliant_worker_task *t, char *error)
 {
@@ -153,7 +163,7 @@ int environment_read(struct environment *ret, char error[ENVIRONMENT_ERROR_SIZE]
                  .log_dir = text("PLIANT_LOG_DIR"),
                  .preemption_file = text("PLIANT_PREEMPTION_FILE"),
                  .run_dir = text("PLIANT_RUN_DIR"),
-                 .group = text("RANK") && text("WORLD_SIZE") && !text("PLIANT_PARALLELISM"),
+                 .group = is_group(),
                  .parallelism = 1,
                  .attempt = 1},
     };

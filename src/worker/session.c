@@ -7,7 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELLO_PATIENCE_MS = 2000, SETTLED_MS = 1000 };
+enum {
+    HELLO_PATIENCE_MS = 2000,
+    SETTLED_MS = 1000,
+    AWAY_MS = 2000,     /* so long a daemon that cannot be asked is asked again, */
+    AWAY_STEP_MS = 200, /* so often */
+};
 
 int worker_fail(struct pliant_worker *w, int r, const char *format, ...)
 {
@@ -322,17 +327,12 @@ int session_ensure(struct pliant_worker *w)
     return ensure_until(w, patience_end(w));
 }
 
-int session_ask(struct pliant_worker *w, bool collective)
+/* The request's answer, again on every new connection. */
+static int ask_once(struct pliant_worker *w, bool collective)
 {
     int64_t give_up_ms = patience_end(w), since_ms;
     int r;
 
-    json_end(&w->out, '}');
-    if (w->out.error)
-        return no_memory(w);
-    if (w->out.n > LINK_LINE_MAX)
-        return worker_fail(w, -EINVAL, "the request has %zu bytes, at most %zu are taken", w->out.n,
-                           LINK_LINE_MAX);
     for (;;) {
         r = ensure_until(w, give_up_ms);
         if (r < 0)
@@ -348,4 +348,20 @@ int session_ask(struct pliant_worker *w, bool collective)
         if (link_now_ms() - since_ms >= SETTLED_MS) /* it was reached: patience begins anew */
             give_up_ms = patience_end(w);
     }
+}
+
+int session_ask(struct pliant_worker *w, bool collective)
+{
+    int64_t until_ms = link_now_ms() + AWAY_MS;
+    int r;
+
+    json_end(&w->out, '}');
+    if (w->out.error)
+        return no_memory(w);
+    if (w->out.n > LINK_LINE_MAX)
+        return worker_fail(w, -EINVAL, "the request has %zu bytes, at most %zu are taken", w->out.n,
+                           LINK_LINE_MAX);
+    while ((r = ask_once(w, collective)) == -EAGAIN && link_now_ms() < until_ms)
+        link_sleep(link_now_ms() + AWAY_STEP_MS);
+    return r;
 }

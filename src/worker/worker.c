@@ -232,14 +232,14 @@ static int name_of(struct pliant_worker *w, const char *checkpoint, const char *
 }
 
 /* Sync what the report names; remembers it where nobody else does. */
-static int settle_checkpoint(struct pliant_worker *w, const char *name)
+static int settle_checkpoint(struct pliant_worker *w, const char *name, uint64_t *ret_bytes)
 {
     char *path;
     int r = path_of(w, name, &path);
 
     if (r < 0)
         return r;
-    r = files_sync(path, NULL);
+    r = files_sync(path, ret_bytes);
     if (r < 0)
         worker_fail(w, r, "checkpoint %s: %s", path, strerror(-r));
     else if (!pliant_worker_managed(w))
@@ -266,6 +266,7 @@ int pliant_worker_report(struct pliant_worker *w, const char *metrics, const cha
 {
     const char *text = metrics ? metrics : "{}", *name = NULL;
     struct json_span map = json_read(text, strlen(text));
+    uint64_t bytes = 0;
     int r = 0;
 
     if (!json_is(map, '{'))
@@ -275,12 +276,13 @@ int pliant_worker_report(struct pliant_worker *w, const char *metrics, const cha
     if (r == 0 && checkpoint)
         r = name_of(w, checkpoint, &name);
     if (r == 0 && checkpoint)
-        r = settle_checkpoint(w, name);
+        r = settle_checkpoint(w, name, &bytes);
     if (r < 0 || !pliant_worker_managed(w))
         return r;
     session_request(w, "report");
     json_int(&w->out, "call", w->calls + 1);
     json_string(&w->out, "checkpoint", name);
+    json_uint(&w->out, "bytes", bytes);
     put_metrics(&w->out, map);
     r = session_ask(w, true);
     w->calls += r == 0;

@@ -19,7 +19,8 @@
     X(restart_set)                                                                                 \
     X(batch)                                                                                       \
     X(step)                                                                                        \
-    X(memory)
+    X(memory)                                                                                      \
+    X(store)
 
 #define BENCH_DECLARE(name) void bench_##name(void);
 BENCHES(BENCH_DECLARE)

@@ -79,8 +79,8 @@ static struct setup set_up(void)
         {.id = "map", .parallelism = 4, .min_parallelism = 2, .slot_sharing_group = "g"}};
     static const struct pliant_edge_spec edges[] = {{0, 1, PLIANT_POINTWISE, PLIANT_BLOCKING},
                                                     {0, 1, PLIANT_ALL_TO_ALL, PLIANT_PIPELINED}};
-    const struct pliant_job_spec spec = {"wc.1", vertices, 2, edges, 2};
-    const struct pliant_job_spec plain = {"wc.1", vertices, 2, NULL, 0};
+    const struct pliant_job_spec spec = {"wc.1", vertices, 2, edges, 2, false};
+    const struct pliant_job_spec plain = {"wc.1", vertices, 2, NULL, 0, false};
     struct setup x = {.job = NULL};
     struct pliant_actions acts;
 

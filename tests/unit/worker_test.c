@@ -184,9 +184,15 @@ Test(worker, knows_its_place)
     setenv("PLIANT_KEY_GROUPS", "32-63", 1);
     w = open_worker();
     t = pliant_worker_task(w);
-    cr_expect(not(t->group));
+    cr_expect(not(t->group)); /* RANK is a stranger's */
     cr_expect(t->subtask == 1 && t->parallelism == 4 && t->max_parallelism == 128);
     cr_expect(t->first_key_group == 32 && t->last_key_group == 63);
+    pliant_worker_close(w);
+
+    setenv("PLIANT_JOB_ID", "12ab", 1);
+    setenv("TORCHELASTIC_RUN_ID", "12ab", 1);
+    w = open_worker();
+    cr_expect(pliant_worker_task(w)->group);
     pliant_worker_close(w);
 }
 
@@ -241,10 +247,11 @@ Test(worker, takes_the_directory_of_rank_0_and_reports_it) /* [W-CKP-1] */
         {HELLO, GREETING},
         {"\"op\":\"enter\",\"n\":1,\"seq\":1,\"kind\":\"dir\",\"payload\":\"checkpoint_",
          "{\"n\":1,\"ok\":true,\"payload\":\"of-rank-0\"}\n"},
-        {"\"op\":\"report\",\"n\":2,\"call\":1,\"checkpoint\":\"of-rank-0\",\"metrics\":{ "
+        {"\"op\":\"report\",\"n\":2,\"call\":1,\"checkpoint\":\"of-rank-0\",\"bytes\":0,"
+         "\"metrics\":{ "
          "\"loss\":0.5}}",
          "{\"n\":2,\"ok\":true}\n"},
-        {"\"op\":\"report\",\"n\":3,\"call\":2,\"checkpoint\":null,\"metrics\":{}}",
+        {"\"op\":\"report\",\"n\":3,\"call\":2,\"checkpoint\":null,\"bytes\":0,\"metrics\":{}}",
          "{\"n\":3,\"ok\":true}\n"},
         {"\"op\":\"get_checkpoint\",\"n\":4", "{\"n\":4,\"ok\":true,\"dir\":\"/r/\\u00e4\"}\n"},
         {0}};
@@ -323,6 +330,7 @@ Test(worker, tells_what_the_agent_refused)
         {"\"call\":1",
          "{\"n\":1,\"ok\":false,\"code\":\"out-of-order\",\"text\":\"rank 1 is at 2\"}\n"},
         {"end_of_data", "{\"n\":2,\"ok\":false,\"code\":\"unavailable\",\"text\":\"no daemon\"}\n"},
+        {"end_of_data", "{\"n\":2,\"ok\":true}\n"}, /* asked again */
         {"end_of_data", "{\"ok\":false,\"code\":\"failed\"}\n"},
         {0}};
     struct pliant_worker *w;
@@ -332,7 +340,7 @@ Test(worker, tells_what_the_agent_refused)
     w = open_worker();
     cr_expect(eq(int, pliant_worker_report(w, NULL, NULL), -EPROTO));
     cr_expect(eq(str, (char *)pliant_worker_error(w), "rank 1 is at 2"));
-    cr_expect(eq(int, pliant_worker_end_of_data(w), -EAGAIN));
+    cr_expect(eq(int, pliant_worker_end_of_data(w), 0));
     cr_expect(eq(int, pliant_worker_end_of_data(w), -EREMOTEIO));
     agent_end(w);
 }
