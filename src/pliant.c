@@ -401,6 +401,16 @@ static struct pliant_next next_of_waiting(const struct waiting *w)
     return next;
 }
 
+/* Regions that restart: the delay of the first plan, or cancels that nobody has confirmed. */
+static struct pliant_next next_of_regional(const struct regional *r, const struct manager *m)
+{
+    const struct deadline *first = deadline_before(&r->due, &r->give_up) ? &r->due : &r->give_up;
+
+    return (struct pliant_next){.decision = PLIANT_REASON_BACKOFF_OVER,
+                                .at_ms = first->at_ms,
+                                .phase = manager_phase_name(m->phase)};
+}
+
 static struct pliant_next next_of_executing(const struct executing *e)
 {
     struct pliant_next next = next_of_manager(&e->manager, PLIANT_REASON_RESCALE);
@@ -449,7 +459,9 @@ void pliant_next(const struct pliant_sched *s, struct pliant_next *ret)
         ret->at_ms = s->state.retrying.backoff.at_ms;
         return;
     case PLIANT_EXECUTING:
-        *ret = next_of_executing(&s->state.executing);
+        *ret = regional_pending(&s->regional)
+                   ? next_of_regional(&s->regional, &s->state.executing.manager)
+                   : next_of_executing(&s->state.executing);
         return;
     case PLIANT_RESTARTING:
         *ret = next_of_winding(&s->state.restarting.winding, PLIANT_REASON_BACKOFF_OVER);

@@ -563,7 +563,6 @@ static void restart_plan_codec(struct codec *c, struct regional *r, struct resta
     codec_bool(c, &plan->done);
     CODEC(c, plan->due_at_ms);
     CODEC(c, plan->give_up_at_ms);
-    CODEC(c, plan->node);
     codec_byte(c, &plan->reason, PLIANT_REASONS);
 }
 

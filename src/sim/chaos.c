@@ -178,6 +178,8 @@ static void draw_limits(struct chaos *c)
     cfg->creation_retry = draw_strategy(c);
     cfg->cancellation_timeout_ms = PICK(c, timeouts_ms);
     cfg->drain_lead_ms = PICK(c, leads_ms);
+    if (one_in(c, 3))
+        cfg->adaptive_failover = PLIANT_FAILOVER_REGION;
     cfg->drain_max_restarts = PICK(c, moves);
     cfg->slot_idle_timeout_ms = PICK(c, idle_ms);
     cfg->rescale_history_size = PICK(c, sizes);

@@ -561,6 +561,16 @@ static void check_backoff(struct model *m, struct model_budget *b, int64_t now_m
         b->planned_at_ms = instant_after(now_ms, got_ms);
 }
 
+static bool of_group(const struct model *m)
+{
+    return pliant_job_is_group(m->job);
+}
+
+static bool by_region(const struct model *m)
+{
+    return m->cfg->adaptive_failover == PLIANT_FAILOVER_REGION && !of_group(m);
+}
+
 /* The job moves because nodes drain that it uses, or because others shall have slots that it
  * uses; not before the rest suffices or the end is near [S-DRN-5]. Only `worth` may start over
  * elsewhere while the tasks still start. */
@@ -582,15 +592,16 @@ static void move_begins(struct model *m, bool drains, int64_t now_ms)
         broken(m, "the drain budget pays for drains", "%s", drains ? "none" : "one");
     if (lead_ms < m->cfg->drain_lead_ms)
         lead_ms = m->cfg->drain_lead_ms;
-    if (m->cfg->rescale_policy != PLIANT_POLICY_WORTH && m->plan.slots.n > offered(m) &&
-        now_ms < end_at_ms - lead_ms)
+    if (m->cfg->rescale_policy != PLIANT_POLICY_WORTH && !by_region(m) &&
+        m->plan.slots.n > offered(m) && now_ms < end_at_ms - lead_ms)
         broken(m, "a move waits for slots, or for the end", "%zu slots, not %" PRIu32,
                m->plan.slots.n, offered(m));
 }
 
-static bool of_group(const struct model *m)
+/* What starts now is not the whole job. */
+static bool region_starts(const struct model *m)
 {
-    return pliant_job_is_group(m->job);
+    return by_region(m) && !m->run_begins;
 }
 
 /* Its own budgets pay for all but moves and resizes; which one is a matter of what drains, and why.
@@ -631,6 +642,8 @@ static void restart_begins(struct model *m, const struct pliant_action *act, int
                    m->drain_moves, most);
         return;
     default:
+        if (by_region(m))
+            return; /* what regions cost shows in no action */
         if (!charge(m, &m->restarts, now_ms))
             broken(m, "the restart strategy bounds restarts", "restarts though it says no");
         check_backoff(m, &m->restarts, now_ms, act->change.detail);
@@ -646,7 +659,8 @@ static void job_fails(struct model *m, const struct pliant_action *act, int64_t 
         act->flag[2] == PLIANT_REASON_LAUNCH_BUDGET_EXHAUSTED)
         m->batches++;
     m->reset_limit_reached |= act->flag[2] == PLIANT_REASON_RESET_LIMIT_REACHED;
-    if (act->flag[2] == PLIANT_REASON_RESTARTS_SUPPRESSED && charge(m, &m->restarts, now_ms))
+    if (act->flag[2] == PLIANT_REASON_RESTARTS_SUPPRESSED && !by_region(m) &&
+        charge(m, &m->restarts, now_ms))
         broken(m, "the restart strategy is asked", "fails though it says yes");
     if (act->flag[2] == PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED &&
         (most < 0 || m->drain_moves < (uint64_t)most))
@@ -731,6 +745,7 @@ static void change_state(struct model *m, const struct pliant_action *act, int64
         m->stopped = false;
     m->state = to;
     m->entered_at_ms = now_ms;
+    m->run_begins = from == PLIANT_CREATING_EXECUTION_GRAPH && to == PLIANT_EXECUTING;
 }
 
 static void change_status(struct model *m, const struct pliant_action *act)
@@ -816,7 +831,7 @@ static void occupy(struct model *m, struct model_slot *slot, uint32_t id, uint32
     if (!node->up || node->draining)
         broken(m, "nothing starts on a node that drains or is gone", "slot %" PRIu32 " of %s", id,
                node->name);
-    if (slot->aside || !in_plan(m, id))
+    if (slot->aside || !(in_plan(m, id) || region_starts(m)))
         broken(m, "tasks start in slots that were reserved", "slot %" PRIu32, id);
     if (slot->live > 0 && (slot->group != group || slot->subtask != subtask))
         broken(m, "a slot serves one unit at a time", "slot %" PRIu32, id);
@@ -859,7 +874,7 @@ static void deploy(struct model *m, const struct pliant_action *act,
                "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32 " after %" PRIu32,
                id->vertex.v, id->subtask, id->attempt, task->attempt);
     if (!completed(m, act->deploy.restore) ||
-        (!of_group(m) && act->deploy.restore != m->plan.restore))
+        (!of_group(m) && !region_starts(m) && act->deploy.restore != m->plan.restore))
         broken(m, "tasks start from a completed checkpoint", "%" PRIu64, act->deploy.restore);
     occupy(m, slot, act->deploy.slot.v, m->group_of[id->vertex.v - 1], id->subtask);
     *task = (struct model_task){.attempt = id->attempt,
@@ -867,7 +882,7 @@ static void deploy(struct model *m, const struct pliant_action *act,
                                 .node = slot->node,
                                 .slot = act->deploy.slot.v};
     m->n_live++;
-    m->deployed[id->vertex.v - 1]++;
+    m->deployed[id->vertex.v - 1] += !region_starts(m);
 }
 
 static void cancel(struct model *m, const struct pliant_task *id, int64_t now_ms)
@@ -1106,6 +1121,7 @@ static void check_deployed(struct model *m)
                    "vertex %" PRIu32 ": %" PRIu32 ", not %" PRIu32 "..%" PRIu32, v + 1,
                    m->deployed[v], m->min_planned[v], m->max_planned[v]);
     memset(m->deployed, 0, m->n_vertices * sizeof *m->deployed);
+    m->run_begins = false;
 }
 
 static void check_status(struct model *m)
@@ -1113,6 +1129,8 @@ static void check_status(struct model *m)
     bool ended = m->status == PLIANT_JOB_FINISHED || m->status == PLIANT_JOB_FAILED ||
                  m->status == PLIANT_JOB_CANCELED || m->status == PLIANT_JOB_SUSPENDED;
 
+    if (m->state == PLIANT_EXECUTING && by_region(m) && m->status == PLIANT_JOB_RESTARTING)
+        return; /* of some of its regions [P-REG-2] */
     if (m->state == PLIANT_FINISHED ? !ended || !m->archived : m->status != shown[m->state])
         broken(m, "the status is the state's", "%s in %s", pliant_job_status_name(m->status),
                pliant_state_name(m->state));
@@ -1175,7 +1193,7 @@ static void check_progress(struct model *m, const struct pliant_sched *sched)
         stuck = !timer && m->n_live == 0;
         break;
     case PLIANT_EXECUTING:
-        stuck = m->n_live == 0;
+        stuck = m->n_live == 0 && !(by_region(m) && timer);
         break;
     case PLIANT_STOP_WITH_SAVEPOINT:
         stuck = m->n_live == 0 && m->checkpoints.n == 0;

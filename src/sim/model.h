@@ -116,6 +116,7 @@ struct model {
     struct model_budget restarts, creations;
     int64_t backoff_ms; /* of the restart or retry that goes on */
     int64_t entered_at_ms;
+    bool run_begins; /* in this step */
     uint64_t drain_moves;
     bool drained_lost;  /* in this run: a node that drained and was used */
     int64_t longest_ms; /* checkpoint */

@@ -244,7 +244,6 @@ static void make_plan(struct pliant_sched *s, const struct failure *failure, int
     uint32_t serial = end_serial(r);
     struct restart_plan plan = {.due_at_ms = instant_after(s->clock.now_ms, delay_ms),
                                 .give_up_at_ms = PLIANT_NEVER,
-                                .node = failure->why.node.v,
                                 .reason = (uint8_t)failure->why.reason};
 
     if (s->cfg.cancellation_timeout_ms > 0)
@@ -490,7 +489,7 @@ static void finish_plan(struct pliant_sched *s, uint32_t serial)
 
 static struct state for_want_of_slots(struct pliant_sched *s, const struct restart_plan *plan)
 {
-    struct why why = {.reason = plan->reason, .node = {plan->node}, .since_at_ms = PLIANT_NEVER};
+    struct why why = WHY(plan->reason); /* the node may be forgotten by now */
 
     record_restart(s, PLIANT_TRIGGER_RECOVERABLE_FAILOVER);
     return restarting(s, 0, false, why);

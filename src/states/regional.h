@@ -23,7 +23,6 @@ struct restart_plan {
     uint32_t open;                /* live tasks of those that it owns */
     bool delay_over, done;
     int64_t due_at_ms, give_up_at_ms; /* give up: of cancels that nobody confirms [S-FLG-4] */
-    uint32_t node;                    /* id of the node of the failure, for STATE_CHANGED */
     uint8_t reason;                   /* enum pliant_reason */
 };
 

@@ -67,6 +67,7 @@ static struct state on_failure(struct pliant_sched *s, const struct failure *fai
     st->decided = STOPPING_FAILED;
     st->failure = failure->class;
     st->why = failure->why;
+    st->why.node.v = 0; /* it may be forgotten, and its id another's, when this is told */
     return st->savepoint_done ? decide_failure(s) : STAY;
 }
 
