@@ -473,7 +473,7 @@ static int slice_subpartitions(struct slice_lists *l, const struct pliant_alloc 
 
 static int fill_pointwise(const struct decision *d, struct slice_lists *l)
 {
-    uint64_t n;
+    uint64_t n = 0;
     int rc = pointwise_slices(d, &n);
 
     for (size_t i = 0; rc == 0 && i < d->n_inputs; i++) {
@@ -903,7 +903,7 @@ static int read_alone(struct decision *d, size_t input, const uint32_t *bounds, 
 
 static int cut_alone(struct decision *d, size_t input, int64_t volume)
 {
-    uint32_t n, tasks = (uint32_t)d->estimate;
+    uint32_t n = 0, tasks = (uint32_t)d->estimate;
     int64_t *sums = running_sums(d, &d->inputs[input], &n);
     uint32_t *bounds = sums ? mem_resize(d->a, NULL, (size_t)n + 2, sizeof *bounds) : NULL;
     int rc = -ENOMEM;
