@@ -350,7 +350,7 @@ void requests_close(struct daemon *d);
 
 void status_of_job(struct daemon *d, struct daemon_job *job, const char *key, struct json *j);
 /* All documents of a job that ends, for store_job_end() and for later requests; while it still has
- * its core, and ended_unix_ms is set. */
+ * its core, and ended_unix_ms is set. Writes the members of an object, the first of all in it. */
 void status_final(struct daemon *d, struct daemon_job *job, struct json *j);
 
 /* Begin an event; the caller adds members and calls events_end(). */
