@@ -2,6 +2,7 @@
  *
  *     {"bench":"store_commit","rows":100,"commits":...,"seconds":...,"floor_seconds":...,"ratio":...}
  *     {"bench":"store_journal","steps":1000000,"seconds":...}    journaled, 100 a commit
+ *     {"bench":"store_open","steps":1000000,"seconds":...}       checked and opened again
  *     {"bench":"store_read","steps":1000000,"seconds":...}       read back
  *     {"bench":"store_replay","steps":1000000,"seconds":...}     read, decoded and stepped
  *
@@ -297,11 +298,13 @@ static void report(const char *what, uint64_t start_ns)
 
 static void time_restart(const char *dir)
 {
+    uint64_t n = 0, start = bench_now_ns();
     struct store *s = open_store(dir);
     struct replay r;
     struct spec_error err;
-    uint64_t n = 0, start = bench_now_ns();
 
+    report("store_open", start);
+    start = bench_now_ns();
     must(store_steps(s, job_id, 0, count, &n, &err) == 0 && n == STEPS, "not read back");
     report("store_read", start);
     open_run(&r.run);
