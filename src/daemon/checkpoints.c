@@ -489,7 +489,7 @@ static void drop_given_up(struct daemon *d, struct daemon_job *job, bool savepoi
     for (; p; p = next) {
         next = p->next;
         if ((p->savepoint ? savepoint_follows : checkpoint_follows) ||
-            d->clock.now_ms - p->triggered_at_ms >= job->config.checkpoint_timeout_ms)
+            d->clock.now_ms - p->triggered_at_ms >= job->config->checkpoint_timeout_ms)
             drop(d, job, p, "it took longer than execution.checkpointing.timeout");
     }
 }
@@ -786,8 +786,8 @@ static void tidy(struct daemon *d, struct daemon_job *job)
     struct pliant_counts counts;
 
     pliant_counts(job->sched, &counts);
-    surplus = c->kept.n > (size_t)job->config.checkpoints_retained
-                  ? c->kept.n - (size_t)job->config.checkpoints_retained
+    surplus = c->kept.n > (size_t)job->config->checkpoints_retained
+                  ? c->kept.n - (size_t)job->config->checkpoints_retained
                   : 0;
     for (size_t i = 0; i < c->kept.n; i++)
         if (i < surplus && c->kept.v[i].id != counts.checkpoint)

@@ -128,7 +128,7 @@ struct daemon_job {
     char *name, *spec_text, *file;
     int64_t order, submitted_unix_ms, ended_unix_ms;
     struct job_spec spec;
-    struct pliant_config config; /* resolved */
+    struct pliant_config *config; /* resolved */
     struct options options;
     char *options_json;
     struct pliant_sched *sched; /* NULL: ended, or damaged */

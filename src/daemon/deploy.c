@@ -317,7 +317,7 @@ static void write_deployment(struct daemon *d, const struct deployment *t)
     json_int(j, "stop_timeout_ms", options_duration_ms(&job->options, "pliant.agent.stop-timeout"));
     json_bool(j, "group", false);
     json_uint(j, "parallelism", t->parallelism);
-    json_string(j, "checkpoint_root", options_text(&job->options, "execution.checkpointing.dir"));
+    json_string(j, "checkpoint_root", ""); /* worker groups only */
     if (counts.tasks <= PEERS_MAX) {
         const struct json *all = peers(d, job);
 

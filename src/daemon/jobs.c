@@ -264,7 +264,7 @@ static void snapshot_if_due(struct daemon *d, struct daemon_job *job)
     store_note_put(d->store, "", "clock", at);
     if (store_snapshot_put(d->store, job->id, job->n_steps, bytes, size) == 0)
         job->n_snapshot = job->n_steps;
-    pliant_bytes_free(job->config.alloc, bytes);
+    pliant_bytes_free(job->config->alloc, bytes);
 }
 
 static void step(struct daemon *d, struct daemon_job *job, const struct pliant_event *ev)
@@ -454,10 +454,12 @@ static void free_life(struct daemon_job *job)
     job->spec = (struct job_spec){0};
     options_free(&job->options);
     job->options = (struct options){0};
+    free(job->config);
     free(job->options_json);
     free(job->spec_text);
     free(job->file);
     job->options_json = job->spec_text = job->file = NULL;
+    job->config = NULL;
 }
 
 void job_free(struct daemon_job *job)
@@ -535,7 +537,7 @@ static char *options_text_of(const struct daemon_job *job)
         const char *s = options_text(&job->options, option->key);
 
         if (option->type != PLIANT_OPTION_STRING &&
-            pliant_config_get(&job->config, option->key, value, sizeof value) >= 0)
+            pliant_config_get(job->config, option->key, value, sizeof value) >= 0)
             s = value;
         if (*s)
             json_string(&j, option->key, s);
@@ -576,8 +578,8 @@ static int decode(struct daemon *d, struct daemon_job *job, const struct doc_fil
     if (r == 0)
         r = choose_seed(&job->options, err);
     if (r == 0)
-        r = options_resolve(&job->options, &job->config, err);
-    if (r == 0 && pliant_job_check(job->spec.job, &job->config, &why) < 0)
+        r = options_resolve(&job->options, job->config, err);
+    if (r == 0 && pliant_job_check(job->spec.job, job->config, &why) < 0)
         r = job_spec_error(text, text->root, &why, err);
     job->spec.config = NULL;
     return r;
@@ -590,6 +592,7 @@ static struct daemon_job *job_new(const char *spec, size_t size, const char *fil
 
     job->spec_text = need(strndup(spec, size));
     job->file = need_text(file && *file ? file : "job");
+    job->config = need(calloc(1, sizeof *job->config));
     job->deadline_ms = PLIANT_NEVER;
     return job;
 }
@@ -641,7 +644,7 @@ int job_of_store(const struct store_job *row, struct daemon_job **ret, struct sp
         doc_free(&options);
     }
     if (r == 0)
-        r = options_resolve(&job->options, &job->config, err);
+        r = options_resolve(&job->options, job->config, err);
     memcpy(job->id, row->id, sizeof job->id);
     job->order = row->order;
     job->submitted_unix_ms = row->submitted_unix_ms;
@@ -767,7 +770,7 @@ static void tell_submitted(struct daemon *d, const struct daemon_job *job)
 static int begin(struct daemon *d, struct daemon_job *job, struct spec_error *err)
 {
     struct pliant_error why;
-    int r = pliant_sched_new(&job->config, job->spec.job, &job->sched, &why);
+    int r = pliant_sched_new(job->config, job->spec.job, &job->sched, &why);
 
     need(r != -ENOMEM ? job : NULL);
     if (r < 0) {

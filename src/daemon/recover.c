@@ -113,8 +113,8 @@ static int restore(struct daemon *d, struct daemon_job *job, struct spec_error *
         return r;
     job->n_steps = job->n_snapshot;
     r = job->n_snapshot > 0
-            ? pliant_restore(&job->config, job->spec.job, bytes, size, &job->sched, &why)
-            : pliant_sched_new(&job->config, job->spec.job, &job->sched, &why);
+            ? pliant_restore(job->config, job->spec.job, bytes, size, &job->sched, &why)
+            : pliant_sched_new(job->config, job->spec.job, &job->sched, &why);
     if (r == -EINVAL)
         snprintf(err->text, sizeof err->text, "%s", why.text);
     return r;

@@ -29,7 +29,7 @@
 
 #define WAIT_MS 60000
 #define ARGS_MAX 32
-#define AGENTS_MAX 64
+#define AGENTS_MAX 1100
 
 struct fake_task {
     char job[33], vertex[64];
