@@ -393,6 +393,8 @@ static void take(struct fake_agent *a, const struct rpc_message *m, const struct
         agent_hello(a);
     } else if (m->header.type == MESSAGE_ERROR)
         take_error(a, f);
+    else if (a->other)
+        a->other(a, m->header.type, f);
 }
 
 static void agent_act(struct fake_agent *a)

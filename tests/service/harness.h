@@ -52,6 +52,8 @@ struct fake_agent {
     bool welcome;    /* in a session */
     int64_t beat_at_ms;
     struct VEC(struct fake_task) tasks;
+    /* of messages that are not answered here; NULL: they are ignored */
+    void (*other)(struct fake_agent *a, uint16_t type, const struct doc_file *f);
     uint32_t n_hello, n_welcome, n_deploy, n_stop, n_resync, n_forget, n_stale, n_notice;
 };
 
