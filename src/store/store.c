@@ -290,7 +290,7 @@ static int open_database(struct store *s, const char *vfs, struct spec_error *er
 {
     static const char before[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA mmap_size = 0;"
                                  "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;"
-                                 "PRAGMA foreign_keys = ON; PRAGMA cache_size = -4000";
+                                 "PRAGMA foreign_keys = ON; PRAGMA cache_size = -500";
     static const char after[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
                                 "PRAGMA wal_autocheckpoint = 0;"
                                 "PRAGMA journal_size_limit = 33554432";
