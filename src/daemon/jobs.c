@@ -39,8 +39,7 @@ struct fact_queue {
     struct json event, actions;
 };
 
-/* ---- copies of what facts say ----------------------------------------------------------------
- */
+/* ---- copies of what facts say --------------------------------------------------------------- */
 
 static void *block_take(struct fact_queue *q, size_t n)
 {
@@ -174,8 +173,7 @@ void job_fact(struct daemon *d, struct daemon_job *job, const struct pliant_even
     copy_texts(d->facts, &fact->ev);
 }
 
-/* ---- the heap of deadlines -------------------------------------------------------------------
- */
+/* ---- the heap of deadlines ------------------------------------------------------------------ */
 
 static void heap_set(struct fact_queue *q, size_t at, struct daemon_job *job)
 {
@@ -231,8 +229,7 @@ int64_t jobs_next_deadline(const struct daemon *d)
     return d->facts->heap.n > 0 ? d->facts->heap.v[0]->deadline_ms : PLIANT_NEVER;
 }
 
-/* ---- steps -----------------------------------------------------------------------------------
- */
+/* ---- steps ---------------------------------------------------------------------------------- */
 
 static void journal(struct daemon *d, struct daemon_job *job)
 {
@@ -329,8 +326,7 @@ void jobs_run(struct daemon *d)
     }
 }
 
-/* ---- tasks -----------------------------------------------------------------------------------
- */
+/* ---- tasks ---------------------------------------------------------------------------------- */
 
 struct daemon_task *job_task(struct daemon_job *job, const struct pliant_task *task)
 {
@@ -426,8 +422,7 @@ void job_lives_put(struct daemon *d, const struct daemon_job *job)
     free(text);
 }
 
-/* ---- a job from its text ---------------------------------------------------------------------
- */
+/* ---- a job from its text -------------------------------------------------------------------- */
 
 static void free_lives(struct daemon_job *job)
 {
@@ -652,8 +647,7 @@ int job_of_store(const struct store_job *row, struct daemon_job **ret, struct sp
     return made(job, r, ret);
 }
 
-/* ---- the registry ----------------------------------------------------------------------------
- */
+/* ---- the registry --------------------------------------------------------------------------- */
 
 void jobs_open(struct daemon *d)
 {
@@ -816,7 +810,7 @@ int job_submit(struct daemon *d, const char *spec, size_t size, const char *file
     return r;
 }
 
-/* ---- finding one ----------------------------------------------------------------------------- */
+/* ---- finding one ---------------------------------------------------------------------------- */
 
 static bool is_prefix(const char *s)
 {

@@ -13,8 +13,7 @@
 #include "daemon/daemon.h"
 #include "spec/recording.h"
 
-/* ---- nodes -----------------------------------------------------------------------------------
- */
+/* ---- nodes ---------------------------------------------------------------------------------- */
 
 static int take_node(void *ctx, const struct store_node *row)
 {
@@ -29,8 +28,7 @@ static int take_node(void *ctx, const struct store_node *row)
     return 0;
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------
- */
+/* ---- jobs ----------------------------------------------------------------------------------- */
 
 /* What is left of a job that has ended, or that cannot be understood. */
 static struct daemon_job *job_of_row(const struct store_job *row)
@@ -73,8 +71,7 @@ static int take_job(void *ctx, const struct store_job *row)
     return 0;
 }
 
-/* ---- replay ----------------------------------------------------------------------------------
- */
+/* ---- replay --------------------------------------------------------------------------------- */
 
 struct replay {
     struct daemon_job *job;
@@ -159,8 +156,7 @@ static void recover_job(struct daemon *d, struct daemon_job *job)
     job->declared_min = counts.minimal;
 }
 
-/* ---- lives that were given up ----------------------------------------------------------------
- */
+/* ---- lives that were given up --------------------------------------------------------------- */
 
 static void read_lives(struct daemon *d, struct daemon_job *job)
 {
@@ -182,8 +178,7 @@ static void read_lives(struct daemon *d, struct daemon_job *job)
     doc_free(&f);
 }
 
-/* ---- slots and tasks -------------------------------------------------------------------------
- */
+/* ---- slots and tasks ------------------------------------------------------------------------ */
 
 struct stray_slot {
     char *node;
@@ -254,8 +249,7 @@ static void recover_tasks(struct daemon *d, struct daemon_job *job)
         }
 }
 
-/* ---- all of it -------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static void recover_clock(struct daemon *d)
 {
