@@ -504,6 +504,7 @@ static void run(struct keeper *k)
         while (read(k->signals, &news, sizeof news) > 0)
             continue;
         reap(k);
+        k->now_ms = monotonic_ms(); /* a timeout counts from when it is said, not earlier */
         if (p[1].revents)
             take_messages(k);
         if (p[2].revents)

@@ -26,7 +26,8 @@ struct fake {
     struct rpc_id peer;
     struct doc_file in;
     uint64_t epoch, sent, heard;
-    pid_t agent; /* 0: none */
+    bool stranger; /* started again: nobody is registered */
+    pid_t agent;   /* 0: none */
     const char *node;
     int64_t heartbeat_interval_ms, heartbeat_timeout_ms, orphan_timeout_ms;
 };
