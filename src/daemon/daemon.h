@@ -378,6 +378,8 @@ void outbox_flush(struct daemon *d);
 /* Sends at once what was put in since the mark. */
 size_t outbox_mark(const struct daemon *d);
 void outbox_flush_since(struct daemon *d, size_t mark);
+/* The commit failed: who only asked gets his answer, the rest waits until the store works. */
+void outbox_flush_looks(struct daemon *d);
 /* The session is over: what was to go to the node goes nowhere. */
 void outbox_forget_node(struct daemon *d, const struct daemon_node *node);
 void outbox_open(struct daemon *d);

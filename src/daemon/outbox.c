@@ -18,6 +18,7 @@ enum outbox_kind {
 struct outbox_entry {
     enum outbox_kind kind;
     enum message_type type;
+    bool looks;        /* the answer to a request that changes nothing */
     uint64_t sequence; /* of replies and events; a node's is counted when it leaves */
     struct daemon_node *node;
     size_t peer, body, size; /* offsets into the bytes; a client's id has its size in front */
@@ -79,7 +80,9 @@ static void put_reply(struct daemon *d, const struct reply_to *to, enum message_
                       const struct json *body)
 {
     struct outbox_entry *e = put(d, OUT_CLIENT, type, body);
+    const struct message_kind *kind = message_kind((uint16_t)to->of);
 
+    e->looks = kind && kind->role == ROLE_VIEWER;
     e->sequence = to->sequence;
     e->peer = keep(d->out, &to->peer.size, 1);
     keep(d->out, to->peer.bytes, to->peer.size);
@@ -178,6 +181,18 @@ void outbox_flush_since(struct daemon *d, size_t mark)
     for (size_t i = mark; i < d->out->entries.n; i++)
         send_entry(d, &d->out->entries.v[i]);
     d->out->entries.n = mark;
+}
+
+void outbox_flush_looks(struct daemon *d)
+{
+    for (size_t i = 0; i < d->out->entries.n; i++) {
+        struct outbox_entry *e = &d->out->entries.v[i];
+
+        if (!e->looks)
+            continue;
+        send_entry(d, e);
+        *e = (struct outbox_entry){.kind = OUT_FORGOTTEN};
+    }
 }
 
 void outbox_flush(struct daemon *d)

@@ -302,6 +302,7 @@ static void commit(struct daemon *d)
     d->reactor->retry_at_ms = d->clock.awake_ms + RETRY_MS;
     log_line(3, "msg=\"the store fails; tasks go on, nothing new is taken in\" error=%s",
              log_quoted(err.text).v);
+    outbox_flush_looks(d);
     tell_daemon(d, "store-failed");
 }
 

@@ -1,7 +1,11 @@
 /* pliantd_test.c - a real pliantd with agents that are only played */
+#define _GNU_SOURCE /* prlimit() */
 #include "service/harness.h"
 
+#include <sqlite3.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define BRISK                                                                                      \
     "-D", "heartbeat.interval=200 ms", "-D", "heartbeat.timeout=3 s", "-D",                        \
@@ -155,9 +159,7 @@ Test(daemon, a_task_that_the_agent_lost_has_failed_and_one_never_started_is_depl
     a->slow_start = true;
     submit(&s, spec, job);
     WAIT(&s, a->tasks.n == 4);
-    for (size_t i = 0; i < a->tasks.n; i++)
-        free(a->tasks.v[i].env);
-    a->tasks.n = 0; /* the messages never came */
+    agent_forget_all(a); /* the messages never came */
     a->slow_start = false;
     agent_hello(a);
     WAIT(&s, runs_with(job, 4) && agent_running(a) == 4);
@@ -180,9 +182,7 @@ Test(daemon, an_older_incarnation_is_refused_and_a_newer_one_is_another_node)
     WAIT(&s, old->n_stale == 1);
     cr_expect(runs_with(job, 4));
     agent_leave(a);
-    for (size_t i = 0; i < a->tasks.n; i++)
-        free(a->tasks.v[i].env);
-    a->tasks.n = 0;
+    agent_forget_all(a);
     a->incarnation++;
     agent_reconnect(a);
     WAIT(&s, attempt_on(a) == 2 && attempt_on(b) == 2 && runs_with(job, 4));
@@ -340,4 +340,205 @@ Test(daemon, four_tasks_that_end_together_finish_the_job)
     service_kill(&s, SIGKILL);
     service_start(&s);
     cr_expect(eq(str, (char *)status_text(&s, job, "job_status"), "FINISHED"));
+}
+
+Test(daemon, tasks_that_are_kept_are_waited_for)
+{
+    struct fake_agent *a, *b;
+    char job[33];
+
+    start_four(job, &a, &b);
+    a->keep_tasks = true;
+    agent_hello(a);
+    WAIT(&s, a->welcome);
+    agent_leave(a);
+    service_pass(&s, 4000); /* longer than all other time limits */
+    cr_expect(runs_with(job, 4));
+    agent_reconnect(a);
+    WAIT(&s, a->welcome);
+    cr_expect(runs_with(job, 4));
+    cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 0));
+    cr_expect(eq(u32, a->n_stop, 0));
+}
+
+static const char *answer(const char *key)
+{
+    const struct doc *value = doc_get(s.reply.root, key);
+
+    return value && value->text ? value->text : "";
+}
+
+/* The daemon can write no byte beyond what its files have; or all it likes. */
+static void limit_files(rlim_t bytes)
+{
+    const struct rlimit limit = {.rlim_cur = bytes, .rlim_max = RLIM_INFINITY};
+
+    cr_assert(eq(int, prlimit(s.pid, RLIMIT_FSIZE, &limit, NULL), 0));
+}
+
+Test(daemon, while_the_store_fails_tasks_go_on_and_nothing_is_begun)
+{
+    struct fake_agent *a, *b;
+    uint32_t beats;
+    char job[33];
+
+    start_four(job, &a, &b);
+    limit_files(1);
+    agent_end(a, running_task(a), "{\"how\":\"exited\",\"code\":1}");
+    WAIT(&s, call(&s, MESSAGE_PING, "{}") == 0 && strcmp(answer("state"), "store-failed") == 0);
+    beats = b->n_beat;
+    cr_expect(ne(int, call(&s, MESSAGE_CANCEL, "{\"job\":\"%s\"}", job), 0));
+    cr_expect(eq(str, s.refusal.code, "unavailable"));
+    service_pass(&s, 4000); /* longer than heartbeat.timeout */
+    cr_expect(gt(u32, b->n_beat, beats));
+    cr_expect(eq(u32, a->n_stop + b->n_stop, 0));
+    limit_files(RLIM_INFINITY);
+    WAIT(&s, call(&s, MESSAGE_PING, "{}") == 0 && strcmp(answer("state"), "ok") == 0);
+    WAIT(&s, runs_with(job, 4) && attempt_on(a) == 2 && attempt_on(b) == 2);
+    service_kill(&s, SIGKILL);
+    service_start(&s);
+    a->welcome = b->welcome = false;
+    WAIT(&s, a->welcome && b->welcome);
+    cr_expect(runs_with(job, 4));
+    cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 1));
+}
+
+Test(daemon, a_shutdown_with_the_jobs_ends_them_first)
+{
+    struct fake_agent *a, *b;
+    char job[33];
+
+    start_four(job, &a, &b);
+    cr_expect(eq(int, call(&s, MESSAGE_SHUTDOWN, "{\"stop_jobs\":true}"), 0));
+    WAIT(&s, a->n_stop == 2 && b->n_stop == 2 && agent_running(a) + agent_running(b) == 0);
+    cr_expect(eq(int, service_wait(&s), 0));
+    service_start(&s);
+    cr_expect(eq(str, (char *)status_text(&s, job, "job_status"), "CANCELED"));
+}
+
+/* A step of the newest job cannot be read any more. */
+static void damage_a_step(void)
+{
+    char path[160];
+    sqlite3 *db;
+
+    snprintf(path, sizeof path, "%s/pliant.db", s.state_dir);
+    cr_assert(eq(int, sqlite3_open(path, &db), SQLITE_OK));
+    cr_assert(eq(int,
+                 sqlite3_exec(db,
+                              "UPDATE step SET event = '{\"ev\":\"nonsense\"}' WHERE row = "
+                              "(SELECT max(row) FROM step)",
+                              NULL, NULL, NULL),
+                 SQLITE_OK));
+    sqlite3_close(db);
+}
+
+Test(daemon, a_damaged_job_is_kept_out_and_its_tasks_left_alone)
+{
+    struct fake_agent *a, *b, *c;
+    char job[33], other[33];
+
+    start_four(job, &a, &b);
+    c = agent_join(&s, "n3", 4);
+    submit(&s, spec, other);
+    WAIT(&s, runs_with(other, 4));
+    service_kill(&s, SIGTERM);
+    damage_a_step();
+    service_start(&s);
+    a->welcome = b->welcome = c->welcome = false;
+    WAIT(&s, a->welcome && b->welcome && c->welcome);
+    service_pass(&s, 300);
+    cr_expect(runs_with(job, 4));
+    cr_expect(eq(u32, a->n_stop + b->n_stop + c->n_stop, 0));
+    cr_expect(eq(u32, agent_running(c), 4));
+    call(&s, MESSAGE_STATUS, "{\"job\":\"%s\"}", other);
+    cr_expect(eq(int, call(&s, MESSAGE_LIST, "{\"ended\":true}"), 0));
+    cr_expect(eq(int, call(&s, MESSAGE_SNAPSHOT, "{}"), 0));
+}
+
+Test(daemon, starts_without_standard_descriptors)
+{
+    struct fake_agent *a;
+    char job[33];
+
+    service_open(&s, BRISK, NULL);
+    service_kill(&s, SIGTERM);
+    s.no_standard = true;
+    service_start(&s);
+    a = agent_join(&s, "n1", 4);
+    submit(&s, spec, job);
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 4);
+    cr_expect(eq(int, service_kill(&s, SIGTERM), 0));
+}
+
+Test(daemon, a_second_one_in_the_same_state_directory_is_refused)
+{
+    char command[512];
+
+    service_open(&s, BRISK, NULL);
+    snprintf(command, sizeof command,
+             PLIANT_PROGRAMS "/pliantd --state-dir %s --agents 'tcp://127.0.0.1:*' --clients "
+                             "'tcp://127.0.0.1:*' --events 'tcp://127.0.0.1:*' 2>%s/second",
+             s.state_dir, s.dir);
+    cr_expect(eq(int, WEXITSTATUS(system(command)), 2));
+    cr_expect(eq(int, call(&s, MESSAGE_PING, "{}"), 0));
+}
+
+Test(daemon, a_job_leaves_a_node_that_drains_and_may_return)
+{
+    struct fake_agent *a, *b;
+    char job[33];
+
+    service_open(&s, BRISK, "-D", "execution.checkpointing.interval=10 min", NULL);
+    a = agent_join(&s, "n1", 4);
+    b = agent_join(&s, "n2", 4);
+    submit(&s, spec, job);
+    WAIT(&s, runs_with(job, 4) && agent_running(a) + agent_running(b) == 4);
+    if (agent_running(b) == 4) { /* whole nodes go first */
+        struct fake_agent *swap = a;
+
+        a = b;
+        b = swap;
+    }
+    cr_assert(eq(u32, agent_running(a), 4));
+    agent_send(a, MESSAGE_DRAIN, "{\"reason\":\"preemption\",\"deadline_unix_ms\":null}");
+    WAIT(&s, runs_with(job, 4) && agent_running(b) == 4 && agent_running(a) == 0);
+    cr_expect(strcmp(agent_variable(b, "work", 0, "PLIANT_CHECKPOINT_DIR"), "") != 0);
+    cr_expect(strstr(agent_variable(b, "work", 2, "PLIANT_RESTORE"), "/chk-1/work/2-4") != NULL);
+    agent_send(a, MESSAGE_DRAIN_WITHDRAWN, "{}");
+    agent_leave(b);
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 4);
+}
+
+Test(daemon, a_task_gets_its_environment)
+{
+    static const struct {
+        const char *name, *value;
+    } rows[] = {
+        {"PLIANT_JOB_NAME", "count"},      {"PLIANT_NODE_ID", "n1"},
+        {"PLIANT_ATTEMPT", "1"},           {"PLIANT_VERTEX", "work"},
+        {"PLIANT_SUBTASK", "1"},           {"PLIANT_PARALLELISM", "4"},
+        {"PLIANT_KEY_GROUPS", "32-63"},    {"PLIANT_RESTORE", ""},
+        {"PLIANT_CHECKPOINT_DIR", ""},     {"COLOUR", "blue"},
+        {"PLIANT_MAX_PARALLELISM", "128"},
+    };
+    struct fake_agent *a;
+    char job[33];
+
+    service_open(&s, BRISK, NULL);
+    a = agent_join(&s, "n1", 4);
+    submit(&s,
+           "name: count\n"
+           "vertices:\n"
+           "  - id: work\n"
+           "    parallelism: 4\n"
+           "    command: [\"/bin/true\"]\n"
+           "    env: {COLOUR: blue, PLIANT_SUBTASK: \"7\"}\n",
+           job);
+    WAIT(&s, agent_running(a) == 4);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect(
+            eq(str, (char *)agent_variable(a, "work", 1, rows[i].name), (char *)rows[i].value),
+            "%s", rows[i].name);
+    cr_expect(eq(str, (char *)agent_variable(a, "work", 1, "PLIANT_JOB_ID"), job));
 }
