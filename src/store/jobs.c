@@ -98,11 +98,11 @@ int store_job_delete(struct store *s, const char *id)
 
     if (!job)
         return -ENOENT;
-    r = journal_delete(s, job);
+    r = STORE_PUT(s, QUERY_JOB_DELETE, value_int(job->key));
     if (!r)
         r = STORE_PUT(s, QUERY_NOTES_DELETE, value_int(job->key));
     if (!r)
-        r = STORE_PUT(s, QUERY_JOB_DELETE, value_int(job->key));
+        r = journal_delete(s, job);
     if (!r)
         drop_job(s, job);
     return r;

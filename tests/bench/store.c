@@ -41,8 +41,7 @@ static double seconds_since(uint64_t start_ns)
     return (double)(bench_now_ns() - start_ns) / 1e9;
 }
 
-/* ---- a directory and a store in it
- * --------------------------------------------------------------- */
+/* ---- a directory and a store in it ----------------------------------------------------------- */
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *walk)
 {
@@ -85,8 +84,7 @@ static void commit(struct store *s)
     must(store_commit(s, &err) == 0, err.text);
 }
 
-/* ---- commits
- * -------------------------------------------------------------------------------------- */
+/* ---- commits --------------------------------------------------------------------------------- */
 
 static double time_commits(const char *dir, uint64_t rows, uint64_t commits)
 {
@@ -151,8 +149,7 @@ static void compare_commits(uint64_t rows, uint64_t commits)
     fflush(stdout);
 }
 
-/* ---- a journal
- * ------------------------------------------------------------------------------------- */
+/* ---- a journal ------------------------------------------------------------------------------- */
 
 /* A job, its scheduler, and a host that answers at once. */
 struct run {
@@ -261,8 +258,7 @@ static void make_journal(struct run *r)
     }
 }
 
-/* ---- a restart
- * --------------------------------------------------------------------------------------- */
+/* ---- a restart ------------------------------------------------------------------------------- */
 
 static int count(void *ctx, const struct store_step *s)
 {

@@ -112,8 +112,7 @@ static void put_steps(const char *job, uint64_t first, uint64_t last)
         cr_assert(eq(int, put_step(job, n), 0), "step %" PRIu64, n);
 }
 
-/* ---- looking at it from outside ---------------------------------------------------------------
- */
+/* ---- looking at it from outside -------------------------------------------------------------- */
 
 static void sql(const char *text)
 {
@@ -140,8 +139,7 @@ static int64_t number(const char *text)
     return n;
 }
 
-/* ---- jobs
- * ---------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 TestSuite(store, .init = begin, .fini = end);
 
@@ -247,8 +245,7 @@ Test(store, ends_a_walk_when_told_to)
     cr_assert(eq(int, n, 1));
 }
 
-/* ---- epoch, commits
- * ------------------------------------------------------------------------------ */
+/* ---- epoch, commits -------------------------------------------------------------------------- */
 
 Test(store, raises_the_epoch_at_each_start)
 {
@@ -274,8 +271,7 @@ Test(store, commits_nothing_when_nothing_was_put)
     cr_assert(eq(u64, store_commits(store), 1));
 }
 
-/* ---- journal -----------------------------------------------------------------------------------
- */
+/* ---- journal --------------------------------------------------------------------------------- */
 
 struct range {
     uint64_t first, last;
@@ -492,8 +488,7 @@ Test(store, takes_texts_and_bytes_of_any_size)
     }
 }
 
-/* ---- the rest
- * ------------------------------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static int see_node(void *ctx, const struct store_node *node)
 {
@@ -628,8 +623,7 @@ Test(store, keeps_notes_of_jobs_and_of_the_daemon)
     cr_assert(eq(int, store_note_get(store, "", "k", &text), -ENOENT));
 }
 
-/* ---- what is refused --------------------------------------------------------------------------
- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 Test(store, is_for_one_at_a_time_and_names_who_has_it)
 {
@@ -743,7 +737,7 @@ Test(store, says_what_is_wrong_with_a_directory)
     *strrchr(dir, '/') = '\0';
 }
 
-/* ---- damage --------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void fill(void)
 {
