@@ -151,11 +151,13 @@ static int run_operation(struct store *s, const uint64_t **at)
 
 int store_flush(struct store *s, struct spec_error *err)
 {
-    const uint64_t *at = s->list.v + s->n_done, *end = s->list.v + s->list.n;
+    const uint64_t *at, *end;
     int r = SQLITE_OK;
 
     if (s->n_done == s->list.n)
         return 0;
+    at = s->list.v + s->n_done;
+    end = s->list.v + s->list.n;
     if (!s->open) {
         r = store_run(s, QUERY_BEGIN);
         s->open = r == SQLITE_OK;
