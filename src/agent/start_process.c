@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-enum step { STEP_OUTPUT, STEP_DIRECTORY, STEP_RUN };
+enum step { STEP_INPUT, STEP_STDOUT, STEP_STDERR, STEP_DIRECTORY, STEP_RUN };
 
 struct failure {
     volatile enum step step;
@@ -41,6 +41,12 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+static bool next_step(struct failure *f, enum step step)
+{
+    f->step = step;
+    return true;
+}
+
 /* In the child: only system calls, and no change of our memory but to `f`. */
 static void become(const struct keeper_start *start, struct failure *f)
 {
@@ -48,15 +54,11 @@ static void become(const struct keeper_start *start, struct failure *f)
 
     setsid();
     reset_signals();
-    f->step = STEP_OUTPUT;
-    if (open_as(0, "/dev/null", O_RDONLY) && open_as(1, start->stdout_path, append) &&
-        open_as(2, start->stderr_path, append)) {
-        f->step = STEP_DIRECTORY;
-        if (chdir(start->cwd) == 0) {
-            f->step = STEP_RUN;
-            execvp(start->argv[0], (char *const *)(uintptr_t)start->argv);
-        }
-    }
+    if (open_as(0, "/dev/null", O_RDONLY) && next_step(f, STEP_STDOUT) &&
+        open_as(1, start->stdout_path, append) && next_step(f, STEP_STDERR) &&
+        open_as(2, start->stderr_path, append) && next_step(f, STEP_DIRECTORY) &&
+        chdir(start->cwd) == 0 && next_step(f, STEP_RUN))
+        execvp(start->argv[0], (char *const *)(uintptr_t)start->argv);
     f->error = errno;
     _exit(127);
 }
@@ -67,8 +69,14 @@ static void say_why(const struct keeper_start *start, const struct failure *f, c
     const char *reason = strerror(f->error);
 
     switch (f->step) {
-    case STEP_OUTPUT:
+    case STEP_INPUT:
+        snprintf(why, size, "cannot open /dev/null: %s", reason);
+        return;
+    case STEP_STDOUT:
         snprintf(why, size, "cannot open the log %.150s: %s", start->stdout_path, reason);
+        return;
+    case STEP_STDERR:
+        snprintf(why, size, "cannot open the log %.150s: %s", start->stderr_path, reason);
         return;
     case STEP_DIRECTORY:
         snprintf(why, size, "cannot enter the directory %.150s: %s", start->cwd, reason);
