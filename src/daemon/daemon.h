@@ -143,6 +143,7 @@ struct daemon_job {
     struct checkpoints *checkpoints; /* checkpoints.c */
     struct group *group;             /* groups.c; NULL: a graph job */
     struct waiting_reply *waiting;   /* requests.c: who waits for a savepoint */
+    struct last_attempts *attempts;  /* logs.c: the last of each task, by vertex and subtask */
     UT_hash_handle hh;
 };
 
@@ -342,6 +343,9 @@ void requests_savepoint_ended(struct daemon *d, struct daemon_job *job, const ch
                               const char *cause);
 void requests_refused(struct daemon *d, struct daemon_job *job,
                       const struct pliant_action *act); /* a REFUSED action */
+void logs_note_attempt(struct daemon_job *job, const struct pliant_task *task);
+void logs_write_attempts(const struct daemon_job *job, struct json *j); /* for status_final() */
+void logs_free(struct daemon_job *job);
 void requests_log(struct daemon *d, const struct doc_file *f, const struct doc *log);
 void requests_expire(struct daemon *d);
 int64_t requests_next_deadline(const struct daemon *d);               /* awake time */

@@ -360,6 +360,7 @@ struct daemon_task *job_task_add(struct daemon_job *job, const struct pliant_tas
     if (t->next)
         t->next->prev = t;
     node->tasks = t;
+    logs_note_attempt(job, task);
     return t;
 }
 
@@ -444,6 +445,7 @@ static void free_life(struct daemon_job *job)
         job_task_remove(task);
     free_lives(job);
     checkpoints_free(job);
+    logs_free(job);
     pliant_sched_destroy(&job->sched);
     job_spec_free(&job->spec);
     job->spec = (struct job_spec){0};

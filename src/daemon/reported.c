@@ -145,6 +145,13 @@ static void say_cause(const struct end *end, char ret[CAUSE_BYTES])
         snprintf(ret, CAUSE_BYTES, "exit code %" PRId64 "%s%s", end->code, colon, end->cause);
 }
 
+/* Told to stop after the savepoint of a stop: so it has finished. */
+static bool finishes(const struct named *n, const struct end *end)
+{
+    return end->how == HOW_STOPPED && n->known->stopping &&
+           pliant_state(n->job->sched) == PLIANT_STOP_WITH_SAVEPOINT;
+}
+
 /* How it ended, as the core is to see it. What ends while it is being canceled was canceled, also
  * with code 0: it may not have done its work. */
 static void end_fact(struct daemon *d, const struct named *n, enum pliant_task_state believed_state,
@@ -156,7 +163,7 @@ static void end_fact(struct daemon *d, const struct named *n, enum pliant_task_s
 
     if (believed_state != PLIANT_TASK_CANCELING) {
         state = PLIANT_TASK_FAILED;
-        if (end->how == HOW_EXITED && end->code == 0) {
+        if ((end->how == HOW_EXITED && end->code == 0) || finishes(n, end)) {
             state = PLIANT_TASK_FINISHED;
             ev.kind = PLIANT_EV_TASK_FINISHED;
         }
@@ -197,7 +204,7 @@ static void alive(struct daemon *d, const struct named *n, enum pliant_task_stat
 {
     struct pliant_event ev = {.task = n->task};
 
-    if (believed_state == PLIANT_TASK_CANCELING) {
+    if (believed_state == PLIANT_TASK_CANCELING || n->known->stopping) {
         if (hello && said != SAID_STOPPING) /* the STOP may have been lost */
             stop_task(d, n->job, n->known);
         return;

@@ -489,6 +489,7 @@ void status_final(struct daemon *d, struct daemon_job *job, struct json *j)
     document(d, job, "rescales", status_rescales, j);
     document(d, job, "failures", status_failures, j);
     document(d, job, "checkpoints", checkpoints_write, j);
+    logs_write_attempts(job, j);
 }
 
 const char *status_word(struct daemon *d, struct daemon_job *job, char buf[STATUS_WORD_MAX])
