@@ -304,7 +304,9 @@ static void name_sender(struct rpc_server *s, struct rpc_message *ret)
     memcpy(ret->from.bytes, zmq_msg_data(&s->message.id), ret->from.size);
     ret->connection =
         fd < 0 ? -1 : number_of(s, (size_t)fd, fnv_add(FNV_START, ret->from.bytes, n));
-    snprintf(ret->key, sizeof ret->key, "%s", key ? key : "");
+    *ret->key = '\0';
+    if (key)
+        snprintf(ret->key, sizeof ret->key, "%s", key);
     if (s->auth)
         ret->role = rpc_auth_role(s->auth, ret->key);
     else
