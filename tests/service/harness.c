@@ -442,7 +442,7 @@ static void take(struct fake_agent *a, const struct rpc_message *m, const struct
         for_each(a, f, stop);
     else if (m->header.type == MESSAGE_FORGET)
         for_each(a, f, forget);
-    else if (m->header.type == MESSAGE_CHECKPOINT)
+    else if (m->header.type == MESSAGE_CHECKPOINT && !a->other)
         checkpoint(a, f);
     else if (m->header.type == MESSAGE_NOTICE)
         a->n_notice++;
