@@ -133,10 +133,14 @@ static void send_to_node(struct daemon *d, struct daemon_node *node, enum messag
     const struct message_header h = {
         .type = (uint16_t)type, .epoch = d->epoch, .sequence = node->seq_out + 1};
 
-    if (rpc_send(d->agents_end, &node->peer, &h, body) == 0)
+    if (rpc_send(d->agents_end, &node->peer, &h, body) == 0) {
         node->seq_out++;
-    else
-        node->behind = true; /* the next session has the full picture */
+        return;
+    }
+    if (!node->behind)
+        log_line(4, "msg=\"an agent does not read; messages are dropped\" node=%s",
+                 log_quoted(node->name).v);
+    node->behind = true; /* the next session has the full picture */
 }
 
 static void send_to_client(struct daemon *d, const struct outbox_entry *e, const struct json *body)

@@ -232,7 +232,7 @@ static void recover_task(struct daemon *d, struct daemon_job *job, const struct 
         return; /* lost, as slots_recovered() tells the job */
     real = slots_find(d, node, job, pliant_slot_index(job->sched, slot));
     if (real != UINT32_MAX)
-        job_task_add(job, task, node, real)->since_unix_ms = d->clock.unix_ms;
+        job_task_add(job, task, node, real); /* since when, its agent tells */
 }
 
 static void recover_tasks(struct daemon *d, struct daemon_job *job)

@@ -259,19 +259,24 @@ static int take_state(struct daemon *d, struct daemon_node *node, const struct d
     struct named n;
     struct end end;
     enum reported said = SAID_STARTING;
-    int64_t pid = 0;
+    int64_t pid = 0, started_unix_ms = 0;
     int r = named_read(d, f, map, &n, err);
 
     if (r == 0)
         r = read_reported(f, map, &said, err);
     if (r == 0)
         r = doc_optional(doc_int(f, map, "pid", 0, INT32_MAX, &pid, err));
+    if (r == 0)
+        r = doc_optional(
+            doc_int(f, map, "started_unix_ms", 0, DOC_INTEGER_MAX, &started_unix_ms, err));
     if (r == 0 && said == SAID_ENDED)
         r = read_end(f, map, &end, err);
     if (r < 0 || (n.job && n.job->damaged))
         return r;
     if (n.known && n.known->node == node) {
         n.known->pid = pid;
+        if (n.known->since_unix_ms == 0) /* from before this daemon */
+            n.known->since_unix_ms = started_unix_ms;
         n.known->seen = agents_of(d)->hellos;
     }
     if (!named_believed(&n, &info) || is_over(info.state) || !n.known || n.known->node != node ||

@@ -420,12 +420,11 @@ static void take_error(struct fake_agent *a, const struct doc_file *f)
 {
     const struct doc *code = doc_get(f->root, "code");
 
+    a->n_error++;
     if (strcmp(code->text, "stale") == 0)
         a->n_stale++;
     else if (strcmp(code->text, "not-registered") == 0 || strcmp(code->text, "unavailable") == 0)
         agent_hello(a);
-    else
-        cr_log_warn("%s: %s", a->name, doc_get(f->root, "text")->text);
 }
 
 static void take(struct fake_agent *a, const struct rpc_message *m, const struct doc_file *f)

@@ -56,7 +56,8 @@ struct fake_agent {
     struct VEC(struct fake_task) tasks;
     /* of messages that are not answered here; NULL: they are ignored */
     void (*other)(struct fake_agent *a, uint16_t type, const struct doc_file *f);
-    uint32_t n_hello, n_welcome, n_deploy, n_stop, n_resync, n_forget, n_stale, n_notice, n_beat;
+    uint32_t n_hello, n_welcome, n_deploy, n_stop, n_resync, n_forget, n_stale, n_notice, n_beat,
+        n_error;
 };
 
 struct service {

@@ -542,3 +542,87 @@ Test(daemon, a_task_gets_its_environment)
             "%s", rows[i].name);
     cr_expect(eq(str, (char *)agent_variable(a, "work", 1, "PLIANT_JOB_ID"), job));
 }
+
+Test(daemon, what_a_given_up_node_still_runs_keeps_its_slots_over_a_restart)
+{
+    struct fake_agent *a, *b;
+    char job[33];
+
+    service_open(&s, BRISK, "-D", "task.cancellation.timeout=1 s", NULL);
+    a = agent_join(&s, "n1", 2);
+    b = agent_join(&s, "n2", 2);
+    submit(&s, spec, job);
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 2 && agent_running(b) == 2);
+    a->hangs = true;
+    agent_end(b, running_task(b), "{\"how\":\"killed\",\"signal\":\"SEGV\"}");
+    WAIT(&s, runs_with(job, 2) && agent_running(b) == 2);
+    service_kill(&s, SIGKILL);
+    service_start(&s);
+    a->welcome = b->welcome = false;
+    WAIT(&s, a->welcome && b->welcome);
+    service_pass(&s, 1000);
+    cr_expect(runs_with(job, 2));
+    cr_expect(eq(u32, agent_running(a), 2));
+    a->hangs = false;
+    while (running_task(a))
+        agent_end(a, running_task(a), "{\"how\":\"stopped\",\"code\":137}");
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 2 && agent_running(b) == 2);
+}
+
+Test(daemon, a_stop_that_got_lost_is_said_again)
+{
+    struct fake_agent *a;
+    char job[33];
+
+    service_open(&s, BRISK, NULL);
+    a = agent_join(&s, "n1", 4);
+    submit(&s, spec, job);
+    WAIT(&s, runs_with(job, 4));
+    a->hangs = true;
+    cr_assert(eq(int, call(&s, MESSAGE_CANCEL, "{\"job\":\"%s\"}", job), 0));
+    WAIT(&s, a->n_stop == 4);
+    a->hangs = false;
+    agent_hello(a); /* it says that all run */
+    WAIT(&s, a->n_stop == 8);
+    WAIT(&s, strcmp(status_text(&s, job, "job_status"), "CANCELED") == 0);
+}
+
+Test(daemon, nonsense_of_every_type_does_no_harm)
+{
+    static const char *const bodies[] = {
+        "",
+        "{}",
+        "[]",
+        "nonsense",
+        "{\"tasks\":7}",
+        "{\"tasks\":[7]}",
+        "{\"tasks\":[{}]}",
+        "{\"tasks\":[{\"job\":\"x\",\"vertex\":\"y\",\"subtask\":-1,\"attempt\":1}]}",
+        "{\"tasks\":[{\"job\":\"x\",\"vertex\":\"y\",\"subtask\":1,\"attempt\":1,\"state\":\"?\"}]"
+        "}",
+        "{\"tasks\":[{\"job\":\"x\",\"vertex\":\"y\",\"subtask\":1,\"attempt\":1,\"state\":"
+        "\"ended\"}]}",
+        "{\"node\":\"\",\"incarnation\":\"1\",\"slots\":1}",
+        "{\"node\":\"n9\",\"incarnation\":\"-1\",\"slots\":1}",
+        "{\"node\":\"n9\",\"incarnation\":\"99999999999999999999\",\"slots\":1}",
+        "{\"node\":\"n9\",\"incarnation\":\"1\",\"slots\":-1}",
+        "{\"node\":\"n9\",\"incarnation\":\"1\",\"slots\":1,\"labels\":{\"a\":1}}",
+        "{\"node\":\"n9\",\"incarnation\":\"1\",\"slots\":1,\"drain\":[]}",
+        "{\"deadline_unix_ms\":\"soon\",\"reason\":\"whim\"}",
+        "{\"parts\":[{\"job\":\"x\",\"vertex\":\"y\",\"subtask\":1,\"attempt\":1}]}",
+        "{\"job\":null,\"vertex\":{},\"subtask\":[],\"attempt\":true}",
+        "{\"request\":\"1\",\"data\":7}",
+    };
+    struct fake_agent *a, *b, *odd;
+    char job[33];
+
+    start_four(job, &a, &b);
+    odd = agent_join(&s, "odd", 1);
+    for (int type = 0; type < 210; type++)
+        for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+            agent_send(odd, (enum message_type)type, bodies[i]);
+    service_pass(&s, 500);
+    WAIT(&s, call(&s, MESSAGE_PING, "{}") == 0);
+    cr_expect(runs_with(job, 4));
+    cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 0));
+}
