@@ -10,6 +10,7 @@
  */
 #include "store/store_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ROW_BITS 38
@@ -208,6 +209,15 @@ int store_snapshot_first(struct store *s, const char *id, uint64_t *ret_n, const
     return get_snapshot(s, job, job->snapshots.v[0], ret_n, ret_bytes, ret_size);
 }
 
+/* Some of them may still be there, on their way out. */
+static int gone(const struct store *s, const struct stored_job *job, uint64_t after,
+                struct spec_error *err)
+{
+    snprintf(err->text, sizeof err->text, "%s: of job %s, steps %llu to %llu are no longer kept",
+             s->path, job->id, (unsigned long long)after + 1, (unsigned long long)job->first - 1);
+    return -ENOENT;
+}
+
 int store_steps(struct store *s, const char *id, uint64_t after,
                 int (*each)(void *ctx, const struct store_step *step), void *ctx,
                 struct spec_error *err)
@@ -218,10 +228,12 @@ int store_steps(struct store *s, const char *id, uint64_t after,
     int r;
 
     if (!job)
-        return -ENOENT;
+        return jobs_unknown(s, id, err);
     if (after >= ROW_MAX)
         return 0;
-    r = STORE_ASK(s, QUERY_STEPS, err, value_int(row_of(job->key, after + 1)),
+    if (after && after + 1 < job->first)
+        return gone(s, job, after, err);
+    r = STORE_ASK(s, QUERY_STEPS, err, value_int(row_of(job->key, after ? after + 1 : job->first)),
                   value_int(row_of(job->key, ROW_MAX)));
     q = s->queries[QUERY_STEPS];
     while (!r && (r = store_next(s, QUERY_STEPS, err)) == 1) {

@@ -84,7 +84,8 @@ int store_snapshot_get(struct store *s, const char *job, uint64_t *ret_n, const 
 /* The snapshot that `record` begins with: the oldest kept. */
 int store_snapshot_first(struct store *s, const char *job, uint64_t *ret_n, const void **ret_bytes,
                          size_t *ret_size);
-/* Steps after `after`, in order. */
+/* Steps after `after`, in order; after 0: those that are kept. -ENOENT: the next one is no longer
+ * kept. */
 int store_steps(struct store *s, const char *job, uint64_t after,
                 int (*each)(void *ctx, const struct store_step *step), void *ctx,
                 struct spec_error *err);

@@ -208,7 +208,8 @@ int schema_bring_up(struct store *s, struct spec_error *err);
 
 int jobs_load(struct store *s, struct spec_error *err);
 void jobs_free(struct store *s);
-struct stored_job *jobs_find(struct store *s, const char *id); /* or NULL */
+struct stored_job *jobs_find(struct store *s, const char *id);                   /* or NULL */
+int jobs_unknown(const struct store *s, const char *id, struct spec_error *err); /* -ENOENT */
 
 int journal_load(struct store *s, struct spec_error *err);
 int journal_trim(struct store *s);                           /* put a few deletions */

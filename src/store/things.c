@@ -91,7 +91,7 @@ int store_checkpoints(struct store *s, const char *id,
     int r;
 
     if (!job)
-        return -ENOENT;
+        return jobs_unknown(s, id, err);
     r = STORE_ASK(s, q, err, value_int(job->key));
     while (!r && (r = store_next(s, q, err)) == 1) {
         struct store_checkpoint c = {

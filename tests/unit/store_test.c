@@ -426,6 +426,7 @@ Test(store, keeps_no_more_of_the_journal_than_it_may)
         cr_assert(2000 - first >= max / 2, "%" PRIu64 " at a bound of %" PRIu64, first, max);
         cr_assert(eq(u64, snapshot(JOB_A, "after 2000"), 2000));
         expect_steps(JOB_A, first, first == 2000 ? 0 : first + 1, first == 2000 ? 0 : 2000);
+        expect_steps(JOB_A, 0, first == 2000 ? 0 : first + 1, first == 2000 ? 0 : 2000);
         put_steps(JOB_A, 2001, 2001);
         commit();
         store_close(&store);
@@ -434,6 +435,29 @@ Test(store, keeps_no_more_of_the_journal_than_it_may)
         cr_assert(le(i64, number("SELECT count(*) FROM snapshot"), 6));
         sql("DELETE FROM step; DELETE FROM snapshot; DELETE FROM job");
     }
+}
+
+Test(store, does_not_give_a_journal_with_a_hole)
+{
+    struct range range = {0};
+
+    open_store();
+    put_job(JOB_A, "a", 1);
+    put_steps(JOB_A, 1, 3000);
+    commit();
+    for (int again = 0; again < 2; again++) {
+        if (again)
+            open_again(); /* most of what goes is still there */
+        else
+            put_snapshot(JOB_A, 3000);
+        cr_assert(eq(int, store_steps(store, JOB_A, 5, see_step, &range, &err), -ENOENT));
+        cr_assert(strstr(err.text, "6 to 3000") != NULL, "%s", err.text);
+        expect_steps(JOB_A, 0, 0, 0);
+        expect_steps(JOB_A, 3000, 0, 0);
+        commit();
+    }
+    cr_assert(eq(int, store_steps(store, JOB_B, 0, see_step, &range, &err), -ENOENT));
+    cr_assert(strstr(err.text, JOB_B) != NULL, "%s", err.text);
 }
 
 Test(store, deletes_a_long_journal_bit_by_bit_also_over_a_restart)
