@@ -21,7 +21,8 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const struct pliant_vertex_spec vertex = {.id = "count", .parallelism = 4};
-static const struct pliant_job_spec spec = {"embedded", &vertex, 1, NULL, 0};
+static const struct pliant_job_spec spec = {
+    .name = "embedded", .vertices = &vertex, .n_vertices = 1};
 static const char *const options[][2] = {
     {"jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout", "100 ms"},
     {"jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling", "100 ms"},

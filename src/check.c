@@ -134,7 +134,7 @@ static const char *check_graph(const struct pliant_sched *s)
     const struct execution *g = &s->graph;
     struct graph_counts all = {0};
 
-    BREAKS(g->exists != state_ops(s->state.id)->has_graph,
+    BREAKS(g->exists != sched_ops(s)->has_graph,
            "a graph where the state has none, or none where it has one");
     for (uint32_t v = 0; v < s->job->n_vertices; v++) {
         BREAKS(g->parallelism[v] > s->max_parallelism[v], "more subtasks than key groups");
@@ -205,7 +205,11 @@ static const char *check_executing(const struct pliant_sched *s)
     BREAKS(e->countdown == 0 || e->countdown > s->cfg.max_checkpoint_failures,
            "a countdown out of bounds");
     BREAKS(s->graph.n_live == 0, "nothing lives and the job goes on");
-    BREAKS(s->failures.present.items.n > 0, "a failure that nobody decided on");
+    BREAKS(s->failures.present.items.n > 0 && !e->collateral.held,
+           "a failure that nobody decided on");
+    BREAKS(e->collateral.held != deadline_armed(&e->collateral.end),
+           "a failure is held back without an end, or an end holds nothing");
+    BREAKS(e->collateral.held && !s->job->worker_group, "a failure is held back in a graph");
     return check_manager(&e->manager);
 }
 
@@ -223,6 +227,43 @@ static const char *check_winding(const struct pliant_sched *s, const struct wind
             BREAKS(task_live(task) && task->state != PLIANT_TASK_CANCELING,
                    "a task that nobody told to stop");
         }
+    return NULL;
+}
+
+static const char *check_launch(const struct pliant_sched *s)
+{
+    const struct launch *l = &s->state.creating.launch;
+
+    BREAKS(l->phase != LAUNCH_NONE && !s->job->worker_group, "a graph is launched as a group");
+    BREAKS((l->phase == LAUNCH_STARTING) != deadline_armed(&l->timeout),
+           "a launch without an end [W-GRP-2]");
+    BREAKS(l->phase == LAUNCH_STARTING && s->graph.n_live == 0, "a launch of nothing");
+    BREAKS(l->phase == LAUNCH_STARTING && s->failures.present.items.n > 0,
+           "a launch goes on after a failure [W-GRP-1]");
+    return l->phase == LAUNCH_GIVEN_UP ? check_winding(s, &l->winding) : NULL;
+}
+
+/* The ranks of a group are of one launch, and what they reported is theirs. */
+static const char *check_group(const struct pliant_sched *s)
+{
+    const struct vertex_tasks *ranks = &s->graph.vertices[0];
+    uint32_t ready = 0;
+
+    BREAKS((s->registration.id != 0) != deadline_armed(&s->registration.expiry),
+           "a registration without an end");
+    for (size_t i = 0; i < s->reports.ranks.n; i++)
+        ready += s->reports.ranks.v[i].waiting.n > 0;
+    BREAKS(ready != s->reports.n_ready, "reports are miscounted");
+    if (!s->job->worker_group) {
+        BREAKS(s->reports.ranks.n > 0 || s->group.attempt > 0, "a graph that reports as a group");
+        return NULL;
+    }
+    for (uint32_t i = 1; i < s->graph.parallelism[0]; i++)
+        BREAKS(ranks->tasks[i].attempt != ranks->tasks[0].attempt,
+               "ranks of different launches are mixed");
+    BREAKS(s->graph.n_tasks > 0 && s->reports.n_ready == s->graph.n_tasks &&
+               s->registration.id == 0,
+           "all ranks have reported and nobody looks");
     return NULL;
 }
 
@@ -251,8 +292,9 @@ static const char *check_state(const struct pliant_sched *s)
                    !s->state.stopping.checkpointing.savepoint.exists,
                "stopping, and no savepoint is under way");
         return NULL;
-    case PLIANT_CREATED:
     case PLIANT_CREATING_EXECUTION_GRAPH:
+        return check_launch(s);
+    case PLIANT_CREATED:
     case PLIANT_RETRYING_EXECUTION_GRAPH_CREATION:
     case PLIANT_STATES:
         return NULL;
@@ -272,8 +314,8 @@ static const char *check_time(const struct pliant_sched *s)
 
 const char *pliant_check(const struct pliant_sched *s)
 {
-    static const char *(*const CHECKS[])(const struct pliant_sched *) = {check_graph, check_bounds,
-                                                                         check_state, check_time};
+    static const char *(*const CHECKS[])(const struct pliant_sched *) = {
+        check_graph, check_group, check_bounds, check_state, check_time};
     const char *broken = check_pool(&s->pool);
 
     for (size_t i = 0; !broken && i < sizeof CHECKS / sizeof CHECKS[0]; i++)

@@ -19,6 +19,7 @@
 #define HOST_KEEPS SIZE_MAX /* offset of an option that has no field: its host keeps the text */
 #define VALUE_SHOWN 40      /* bytes of a wrong value that an error repeats */
 #define VALUE_TEXT_MAX 64   /* bytes of any value as text */
+#define NONE (-1)           /* "none" as an INT */
 
 /* A word that stands for the value of an enum. The first of several is the one we write. */
 struct word {
@@ -32,7 +33,9 @@ struct row {
     int64_t min, max;      /* DURATION, INT */
     double above, at_most; /* DOUBLE: above < value <= at_most, above itself too if `from` */
     bool from;
-    const struct word *words; /* ENUM: up to a word without text */
+    const struct word *words;       /* ENUM: up to a word without text */
+    bool or_none;                   /* DURATION, INT: "none" is a value, PLIANT_UNSET or NONE */
+    bool (*fits)(const char *text); /* STRING: of a certain form; NULL: any */
 };
 
 /* ---- the words of enums -------------------------------------------------------------------- */
@@ -66,6 +69,66 @@ static const struct word restart_words[] = {{"none", PLIANT_RESTART_NONE},
                                             {"exponentialdelay", PLIANT_RESTART_EXPONENTIAL_DELAY},
                                             {0}};
 static const struct word failover_words[] = {{"region", 1}, {"full", 2}, {0}};
+static const struct word placement_words[] = {{"STRICT_PACK", PLIANT_PLACE_STRICT_PACK},
+                                              {"PACK", PLIANT_PLACE_PACK},
+                                              {"SPREAD", PLIANT_PLACE_SPREAD},
+                                              {"STRICT_SPREAD", PLIANT_PLACE_STRICT_SPREAD},
+                                              {0}};
+static const struct word score_words[] = {
+    {"max", PLIANT_SCORE_MAX}, {"min", PLIANT_SCORE_MIN}, {0}};
+
+/* ---- the forms of texts -------------------------------------------------------------------- */
+
+#define QUARANTINE_LEAST_MS 1000
+#define QUARANTINE_MOST_MS (3600 * 1000)
+
+/* "none", or two durations, the shorter one first. */
+static bool is_quarantine_range(const char *text)
+{
+    char first[VALUE_TEXT_MAX];
+    const char *comma = strchr(text, ',');
+    int64_t lo, hi;
+
+    if (!comma || comma - text >= VALUE_TEXT_MAX)
+        return ascii_equal(text, "none");
+    memcpy(first, text, (size_t)(comma - text));
+    first[comma - text] = '\0';
+    return duration_parse(first, &lo) == 0 && duration_parse(comma + 1, &hi) == 0 &&
+           lo >= QUARANTINE_LEAST_MS && lo <= hi && hi <= QUARANTINE_MOST_MS;
+}
+
+/* The name of a signal, without SIG. */
+static bool is_signal(const char *text, size_t n)
+{
+    static const char *const names[] = {"HUP",  "INT",   "QUIT", "TERM", "USR1", "USR2",
+                                        "ALRM", "WINCH", "CONT", "URG",  "IO"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == n && memcmp(names[i], text, n) == 0)
+            return true;
+    return false;
+}
+
+static bool is_signal_or_none(const char *text)
+{
+    return ascii_equal(text, "none") || is_signal(text, strlen(text));
+}
+
+/* TERM is not among them: it drains the node. */
+static bool is_signal_list(const char *text)
+{
+    if (ascii_equal(text, "none"))
+        return true;
+    for (;;) {
+        size_t n = strcspn(text, ",");
+
+        if (!is_signal(text, n) || (n == 4 && memcmp(text, "TERM", 4) == 0))
+            return false;
+        if (text[n] == '\0')
+            return true;
+        text += n + 1;
+    }
+}
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
@@ -93,12 +156,22 @@ static const struct word failover_words[] = {{"region", 1}, {"full", 2}, {0}};
 #define FRACTION TYPE(DOUBLE, "a number from 0 to 1"), .above = 0, .from = true, .at_most = 1
 #define BOOLEAN TYPE(BOOL, "true | false")
 #define TEXT TYPE(STRING, "a text that is not empty")
+#define TEXT_LIKE(form, list) TYPE(STRING, list), .fits = (form)
+#define BUDGET                                                                                     \
+    TYPE(INT, "an integer from -1 to 2147483647; -1: no limit"), .min = -1, .max = INT32_MAX
+#define COUNT_OR_NONE_FROM(n)                                                                      \
+    TYPE(INT, "an integer from " #n " to 2147483647 | none"), .min = (n), .max = INT32_MAX,        \
+                                                              .or_none = true
+#define PORT TYPE(INT, "an integer from 0 to 65535"), .min = 0, .max = 65535
+#define SPAN_OR_NONE                                                                               \
+    TYPE(DURATION, "a duration >= 1 ms | none"), .min = 1, .max = INT64_MAX, .or_none = true
 #define ONE_OF(table, list) TYPE(ENUM, list), .words = (table)
 #define RESTART_KIND                                                                               \
     ONE_OF(restart_words, "none | off | disable | fixed-delay | failure-rate | exponential-delay")
 
 #define ADAPTIVE "jobmanager.adaptive-scheduler."
 #define RETRY ADAPTIVE "retry-execution-graph-creation."
+#define GROUP "worker-group."
 
 /* clang-format off */
 /* The parameters of restart strategies; two strategies read them [S-OPT-2]. */
@@ -261,6 +334,133 @@ static const struct row rows[] = {
     {KEY("pliant.drain.max-restarts"), FIELD(drain_max_restarts), COUNT_FROM(-1), DEFAULT("-1"),
      HELP("restarts because of drains before the job fails; -1: no limit")},
 
+    /* worker groups: size and budgets */
+    {KEY(GROUP "min-workers"), FIELD(group.min_workers), COUNT_FROM(0), DEFAULT("0"),
+     HELP("with fewer workers the group waits; 0: the job's parallelism")},
+    {KEY(GROUP "max-workers"), FIELD(group.max_workers), COUNT_FROM(0), DEFAULT("0"),
+     HELP("more workers than that are not started; 0: the job's parallelism")},
+    {KEY(GROUP "max-failures"), FIELD(group.max_failures), BUDGET, DEFAULT("0"),
+     HELP("restarts because of workers that failed or nodes that were lost before the job fails; "
+          "it replaces the limit of the restart strategy, whose back-off stays")},
+    {KEY(GROUP "max-preemption-failures"), FIELD(group.max_preemption_failures), BUDGET,
+     DEFAULT("-1"), HELP("the same because of preemptions")},
+    {KEY(GROUP "controller-failure-limit"), FIELD(group.controller_failure_limit), BUDGET,
+     DEFAULT("-1"), HELP("launches that fail and are tried again before the job fails")},
+    {KEY(GROUP "reset-limit"), FIELD(group.reset_limit), COUNT_OR_NONE_FROM(0), DEFAULT("none"),
+     HELP("restarts and resizes of any cause before the next one fails the job instead")},
+
+    /* worker groups: drains */
+    {KEY(GROUP "preemption-grace"), FIELD(group.preemption_grace_ms), SPAN, DEFAULT("0 s"),
+     NO_EFFECT, HELP("not yet; how long the others go on after the stop of the preempted workers")},
+    {KEY(GROUP "relax-collectives-on-preemption"), FIELD(group.relax_collectives), BOOLEAN,
+     DEFAULT("false"), NO_EFFECT, HELP("not yet; reports complete without preempted workers")},
+    {KEY(GROUP "default-drain-deadline"), FIELD(group.default_drain_deadline_ms), SPAN,
+     DEFAULT("2 min"), NO_EFFECT, HELP("not yet; used where a drain gives none")},
+    {KEY(GROUP "drain-poll-interval"), FIELD(group.drain_poll_interval_ms), SOME_SPAN,
+     DEFAULT("5 s"), NO_EFFECT, HELP("not yet; for sources of drains that must be polled")},
+    {KEY(GROUP "collateral-window"), FIELD(group.collateral_window_ms), SPAN, DEFAULT("2 s"),
+     HELP("during a drain a failure elsewhere waits so long whether a preemption explains it; "
+          "0: not at all")},
+    {KEY(GROUP "restart-after-jit-checkpoint"), FIELD(group.restart_after_jit_checkpoint),
+     BOOLEAN, DEFAULT("false"), NO_EFFECT,
+     HELP("not yet; a checkpoint after a notice restarts the group at once")},
+    {KEY(GROUP "preemption-signal"), HOST, TEXT_LIKE(is_signal_or_none, "USR1, ... | none"),
+     DEFAULT("none"), NO_EFFECT, HELP("not yet; sent to the workers with a notice")},
+    {KEY(GROUP "agent-drain-timeout"), FIELD(group.agent_drain_timeout_ms), SPAN, DEFAULT("30 s"),
+     HELP("service: an agent that is told to end drains its node for so long first")},
+
+    /* worker groups: sizes while running */
+    {KEY(GROUP "resize-monitor-interval"), FIELD(group.resize_monitor_interval_ms), SPAN,
+     DEFAULT("1 min"), NO_EFFECT, HELP("not yet; pliant.rescale.policy decides on resizes")},
+    {KEY(GROUP "resize-checkpoint-timeout"), FIELD(group.resize_checkpoint_timeout_ms), SPAN,
+     DEFAULT("0 s"), NO_EFFECT, HELP("not yet; pliant.rescale.policy decides on resizes")},
+    {KEY(GROUP "last-call"), FIELD(group.last_call_ms), SPAN, DEFAULT("0 s"),
+     HELP("how long a start below max-workers waits for more nodes; the default of the two "
+          "resource-stabilization-timeouts for a worker group")},
+    {KEY(GROUP "resource-wait-timeout"), FIELD(group.resource_wait_timeout_ms), SPAN_OR_NONE,
+     DEFAULT(""), HELP("a group that has too few slots for so long fails; the default of "
+                       "submission.resource-wait-timeout for a worker group; none: it waits")},
+    {KEY(GROUP "resource-demand-interval"), FIELD(group.resource_demand_interval_ms), SOME_SPAN,
+     DEFAULT("20 s"), NO_EFFECT, HELP("not yet; how often an autoscaler is told of the demand")},
+    {KEY(GROUP "resource-demand-expiry"), FIELD(group.resource_demand_expiry_ms), SOME_SPAN,
+     DEFAULT("3 min"), NO_EFFECT, HELP("not yet; when it lapses")},
+    {KEY(GROUP "whole-domains"), FIELD(group.whole_domains), BOOLEAN, DEFAULT("false"), NO_EFFECT,
+     HELP("not yet; only whole failure domains are used")},
+    {KEY(GROUP "placement-strategy"), FIELD(group.placement),
+     ONE_OF(placement_words, "STRICT_PACK | PACK | SPREAD | STRICT_SPREAD"), DEFAULT("PACK"),
+     NO_EFFECT, HELP("not yet; how workers are spread over nodes")},
+
+    /* worker groups: launch and health */
+    {KEY(GROUP "start-timeout"), FIELD(group.start_timeout_ms), SOME_SPAN, DEFAULT("1 min"),
+     HELP("a launch that is not complete so long after its slots were granted has failed")},
+    {KEY(GROUP "prepare-timeout"), FIELD(group.prepare_timeout_ms), SOME_SPAN, DEFAULT("10 min"),
+     HELP("service: the same for the preparation of the environment before the launch")},
+    {KEY(GROUP "health-check-interval"), FIELD(group.health_check_interval_ms), SOME_SPAN,
+     DEFAULT("2 s"), HELP("service: from one health check of a worker to the next")},
+    {KEY(GROUP "health-check-timeout"), FIELD(group.health_check_timeout_ms), SOME_SPAN,
+     DEFAULT("10 min"), HELP("service: a worker that leaves one unanswered for so long is dead")},
+    {KEY(GROUP "collective-timeout"), FIELD(group.collective_timeout_ms), SPAN_OR_NONE,
+     DEFAULT(""), NO_EFFECT, HELP("not yet; how long a collective call may wait")},
+    {KEY(GROUP "collective-warn-interval"), FIELD(group.collective_warn_interval_ms), SOME_SPAN,
+     DEFAULT("1 min"), HELP("service: how often a call that waits is warned of")},
+    {KEY(GROUP "stop-timeout"), FIELD(group.stop_timeout_ms), SPAN, DEFAULT("30 s"),
+     HELP("service: from SIGTERM to SIGKILL")},
+    {KEY(GROUP "exit-barrier-timeout"), FIELD(group.exit_barrier_timeout_ms), SPAN,
+     DEFAULT("5 min"), HELP("service: how long an agent whose workers are done waits for others")},
+    {KEY(GROUP "master-port"), FIELD(group.master_port), PORT, DEFAULT("0"),
+     HELP("service: MASTER_PORT; 0: a free one for each attempt")},
+    {KEY(GROUP "port-retry-window"), FIELD(group.port_retry_window_ms), SPAN, DEFAULT("30 s"),
+     HELP("a worker that finds the port taken so soon after the launch costs one more launch")},
+    {KEY(GROUP "virtual-local-rank"), FIELD(group.virtual_local_rank), BOOLEAN, DEFAULT("false"),
+     HELP("service: each worker sees one device, and LOCAL_RANK is 0")},
+    {KEY(GROUP "role-name"), HOST, TEXT, DEFAULT("default"), HELP("service: ROLE_NAME")},
+    {KEY(GROUP "forward-signals"), HOST, TEXT_LIKE(is_signal_list, "INT,HUP,... | none"),
+     DEFAULT("INT,HUP,QUIT"), HELP("service: signals that an agent passes on to the workers")},
+    {KEY(GROUP "horovod-env"), FIELD(group.horovod_env), BOOLEAN, DEFAULT("false"),
+     HELP("service: Horovod's variables as well")},
+    {KEY(GROUP "quarantine-range"), HOST,
+     TEXT_LIKE(is_quarantine_range, "two durations from 1 s to 1 h, \"lo, hi\" | none"),
+     DEFAULT("none"), NO_EFFECT, HELP("not yet; how long nodes of failed workers are left out")},
+    {KEY(GROUP "discovery-script"), HOST, TEXT, DEFAULT(""), NO_EFFECT,
+     HELP("not yet; a program that prints the hosts")},
+    {KEY(GROUP "discovery-interval"), FIELD(group.discovery_interval_ms), SOME_SPAN,
+     DEFAULT("1 s"), NO_EFFECT, HELP("not yet; how often it is asked")},
+    {KEY(GROUP "slots-per-host"), FIELD(group.slots_per_host), COUNT_FROM(1), DEFAULT("1"),
+     NO_EFFECT, HELP("not yet; slots of hosts for which it prints none")},
+
+    /* worker groups: checkpoints */
+    {KEY(GROUP "storage-path"), HOST, TEXT, DEFAULT(""),
+     HELP("service: where the run's directory is")},
+    {KEY(GROUP "name"), HOST, TEXT, DEFAULT(""), HELP("service: the name of the run")},
+    {KEY(GROUP "require-new-run"), FIELD(group.require_new_run), BOOLEAN, DEFAULT("false"),
+     HELP("service: a run of that name that exists is an error")},
+    {KEY(GROUP "upload-warn-interval"), FIELD(group.upload_warn_interval_ms), SOME_SPAN,
+     DEFAULT("1 min"), HELP("service: how often an upload that takes long is warned of")},
+    {KEY(GROUP "upload-attempts"), FIELD(group.upload_attempts), COUNT_FROM(1), DEFAULT("3"),
+     HELP("service: how often an upload is tried")},
+    {KEY(GROUP "checkpoint.num-to-keep"), FIELD(group.num_to_keep), COUNT_OR_NONE_FROM(1),
+     DEFAULT("none"), HELP("service: checkpoints that are kept, the latest besides; none: all")},
+    {KEY(GROUP "checkpoint.score-attribute"), HOST, TEXT, DEFAULT(""),
+     HELP("service: the metric by which the best are kept; unset: the latest are")},
+    {KEY(GROUP "checkpoint.score-order"), FIELD(group.score_order),
+     ONE_OF(score_words, "max | min"), DEFAULT("max"), HELP("service: which value of it is best")},
+
+    /* actors and placement groups */
+    {KEY(GROUP "actor.max-restarts"), FIELD(group.actor_max_restarts), BUDGET, DEFAULT("0"),
+     NO_EFFECT, HELP("not yet; restarts of an actor")},
+    {KEY(GROUP "actor.max-task-retries"), FIELD(group.actor_max_task_retries), BUDGET,
+     DEFAULT("0"), NO_EFFECT, HELP("not yet; repeated runs of a call")},
+    {KEY(GROUP "actor.retry-exceptions"), HOST, TEXT, DEFAULT("false"), NO_EFFECT,
+     HELP("not yet; whether a call is repeated after an exception of the user's code, or which")},
+    {KEY(GROUP "actor.poison-threshold"), FIELD(group.actor_poison_threshold), COUNT_FROM(0),
+     DEFAULT("3"), NO_EFFECT, HELP("not yet; crashes in a row that put a payload aside; 0: off")},
+    {KEY(GROUP "actor.call-timeout"), FIELD(group.actor_call_timeout_ms), SOME_SPAN,
+     DEFAULT("1 min"), NO_EFFECT, HELP("not yet; how long a call may take")},
+    {KEY(GROUP "placement.timeout"), FIELD(group.placement_timeout_ms), SOME_SPAN,
+     DEFAULT("30 s"), NO_EFFECT, HELP("not yet; how long a placement may take")},
+    {KEY(GROUP "placement.replacement-timeout"), FIELD(group.placement_replacement_timeout_ms),
+     SOME_SPAN, DEFAULT("2 min"), NO_EFFECT, HELP("not yet; the same after a loss")},
+
     /* slots, nodes, histories */
     {KEY("slot.idle.timeout"), FIELD(slot_idle_timeout_ms), SOME_SPAN, DEFAULT("50 s"),
      HELP("slots that are idle for longer are given back")},
@@ -378,12 +578,18 @@ struct value {
     bool truth;    /* BOOL; STRING: there is one */
 };
 
+static int64_t none_of(const struct row *row)
+{
+    return row->option.type == PLIANT_OPTION_DURATION ? PLIANT_UNSET : NONE;
+}
+
 static bool within(const struct row *row, const struct value *v)
 {
     switch (row->option.type) {
     case PLIANT_OPTION_DURATION:
     case PLIANT_OPTION_INT:
-        return v->integer >= row->min && v->integer <= row->max;
+        return (v->integer >= row->min && v->integer <= row->max) ||
+               (row->or_none && v->integer == none_of(row));
     case PLIANT_OPTION_DOUBLE:
         return (v->real > row->above || (row->from && v->real >= row->above)) &&
                v->real <= row->at_most;
@@ -421,6 +627,10 @@ static bool read_value(const struct row *row, const char *text, struct value *re
 {
     bool read = false;
 
+    if (row->or_none && ascii_equal(text, "none")) {
+        ret->integer = none_of(row);
+        return true;
+    }
     switch (row->option.type) {
     case PLIANT_OPTION_DURATION:
         read = duration_parse(text, &ret->integer) == 0;
@@ -436,9 +646,9 @@ static bool read_value(const struct row *row, const char *text, struct value *re
     case PLIANT_OPTION_BOOL:
         return read_bool(text, &ret->truth);
     case PLIANT_OPTION_STRING:
-        return ret->truth = *text != '\0';
+        return ret->truth = *text != '\0' && (!row->fits || row->fits(text));
     }
-    return read && within(row, ret);
+    return read && !(row->or_none && ret->integer == none_of(row)) && within(row, ret);
 }
 
 static void load(const struct row *row, const struct pliant_config *cfg, struct value *ret)
@@ -620,6 +830,40 @@ static void resolve_timing(struct pliant_config *cfg)
         cfg->max_trigger_delay_ms = 0;
 }
 
+static const struct row *row_of(size_t offset)
+{
+    const struct row *row = rows;
+
+    while (row->offset != offset)
+        row++;
+    return row;
+}
+
+static bool was_set(const struct pliant_config *cfg, size_t offset)
+{
+    size_t i = (size_t)(row_of(offset) - rows);
+
+    return cfg->named[i / 64] >> i % 64 & 1;
+}
+
+/* What is the default for a worker group alone. It starts at once with what is there, and waits as
+ * long as there is too little [W-ELA-1, W-ELA-2]. */
+static void resolve_group(struct pliant_config *cfg)
+{
+    if (!cfg->worker_group)
+        return;
+    if (!was_set(cfg, offsetof(struct pliant_config, rescale_policy)))
+        cfg->rescale_policy = PLIANT_POLICY_WORTH;
+    if (cfg->group.last_call_ms == PLIANT_UNSET)
+        store_default(row_of(offsetof(struct pliant_config, group.last_call_ms)), cfg);
+    if (cfg->submission_stabilization_ms == PLIANT_UNSET)
+        cfg->submission_stabilization_ms = cfg->group.last_call_ms;
+    if (cfg->resource_wait_ms == PLIANT_UNSET)
+        cfg->resource_wait_ms = cfg->group.resource_wait_timeout_ms == PLIANT_UNSET
+                                    ? -1
+                                    : cfg->group.resource_wait_timeout_ms;
+}
+
 /* An interval that is found out switches checkpointing on as well. */
 static void resolve_pace(struct pliant_config *cfg)
 {
@@ -667,6 +911,10 @@ static int check_together(const struct pliant_config *cfg, struct pliant_error *
                     "accepted: at most %lld ms",
                     (long long)cfg->checkpoint_min_interval_ms,
                     (long long)cfg->checkpoint_max_interval_ms);
+    if (cfg->group.max_workers > 0 && cfg->group.min_workers > cfg->group.max_workers)
+        return fail(err, -EINVAL, GROUP "min-workers",
+                    GROUP "min-workers: %lld is more than max-workers; accepted: at most %lld",
+                    (long long)cfg->group.min_workers, (long long)cfg->group.max_workers);
     r = check_backoff(&cfg->restart, "restart-strategy.exponential-delay.initial-backoff", err);
     if (r == 0)
         r = check_backoff(&cfg->creation_retry,
@@ -694,6 +942,7 @@ int pliant_config_resolve(struct pliant_config *cfg, struct pliant_error *err)
     struct value v;
     int r;
 
+    resolve_group(&c);
     resolve_timing(&c);
     for (size_t i = 0; i < N_ROWS; i++) {
         if (rows[i].offset == HOST_KEEPS)
@@ -723,7 +972,10 @@ static void write_value(const struct row *row, const struct value *v, char text[
         duration_format(v->integer, text);
         break;
     case PLIANT_OPTION_INT:
-        snprintf(text, VALUE_TEXT_MAX, "%lld", (long long)v->integer);
+        if (row->or_none && v->integer == NONE)
+            snprintf(text, VALUE_TEXT_MAX, "none");
+        else
+            snprintf(text, VALUE_TEXT_MAX, "%lld", (long long)v->integer);
         break;
     case PLIANT_OPTION_DOUBLE:
         decimal_write(v->real, text);

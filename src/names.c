@@ -47,6 +47,7 @@ static const char *const REASONS[] = {
     [PLIANT_REASON_BACKOFF_OVER] = "backoff-over",
     [PLIANT_REASON_TARGET_REACHABLE] = "target-reachable",
     [PLIANT_REASON_TARGET_UNREACHABLE] = "target-unreachable",
+    [PLIANT_REASON_LAUNCHED] = "launched",
     [PLIANT_REASON_ALL_FINISHED] = "all-finished",
     [PLIANT_REASON_ALL_CANCELED] = "all-canceled",
     [PLIANT_REASON_CANCEL_REQUESTED] = "cancel-requested",
@@ -62,9 +63,18 @@ static const char *const REASONS[] = {
     [PLIANT_REASON_NOT_ENOUGH_RESOURCES] = "not-enough-resources",
     [PLIANT_REASON_TOO_MANY_CHECKPOINT_FAILURES] = "too-many-checkpoint-failures",
     [PLIANT_REASON_STOPPING_FAILED] = "stopping-failed",
+    [PLIANT_REASON_LAUNCH_FAILED] = "launch-failed",
+    [PLIANT_REASON_LAUNCH_TIMEOUT] = "launch-timeout",
+    [PLIANT_REASON_PREEMPTED] = "preempted",
+    [PLIANT_REASON_PORT_IN_USE] = "port-in-use",
+    [PLIANT_REASON_CHECKPOINT_PATHS_DIFFER] = "checkpoint-paths-differ",
     [PLIANT_REASON_NOT_RECOVERABLE] = "not-recoverable",
     [PLIANT_REASON_RESTARTS_SUPPRESSED] = "restarts-suppressed",
     [PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED] = "drain-budget-exhausted",
+    [PLIANT_REASON_WORKER_BUDGET_EXHAUSTED] = "worker-budget-exhausted",
+    [PLIANT_REASON_PREEMPTION_BUDGET_EXHAUSTED] = "preemption-budget-exhausted",
+    [PLIANT_REASON_LAUNCH_BUDGET_EXHAUSTED] = "launch-budget-exhausted",
+    [PLIANT_REASON_RESET_LIMIT_REACHED] = "reset-limit-reached",
     [PLIANT_REASON_NOT_EXECUTING] = "not-executing",
     [PLIANT_REASON_ALREADY_STARTED] = "already-started",
     [PLIANT_REASON_CHECKPOINTING_OFF] = "checkpointing-off",
@@ -100,6 +110,7 @@ static const char *const EVENTS[] = {
     [PLIANT_EV_TASK_CANCELED] = "task_canceled",
     [PLIANT_EV_TASK_FAILED] = "task_failed",
     [PLIANT_EV_GLOBAL_FAILURE] = "global_failure",
+    [PLIANT_EV_REPORT] = "report",
     [PLIANT_EV_CHECKPOINT_COMPLETED] = "checkpoint_completed",
     [PLIANT_EV_CHECKPOINT_FAILED] = "checkpoint_failed",
     [PLIANT_EV_SAVEPOINT_COMPLETED] = "savepoint_completed",
@@ -119,6 +130,8 @@ static const char *const ACTIONS[] = {
     [PLIANT_ACT_DEPLOY] = "deploy",
     [PLIANT_ACT_CANCEL] = "cancel",
     [PLIANT_ACT_CHECKPOINT] = "checkpoint",
+    [PLIANT_ACT_REGISTER] = "register",
+    [PLIANT_ACT_REPORT_TAKEN] = "report_taken",
     [PLIANT_ACT_NOTIFY] = "notify",
     [PLIANT_ACT_GIVE_UP_NODE] = "give_up_node",
     [PLIANT_ACT_REFUSED] = "refused",
@@ -143,6 +156,14 @@ static const char *const DRAIN_REASONS[] = {
     [PLIANT_DRAIN_SCALE_DOWN] = "scale-down",
     [PLIANT_DRAIN_UPGRADE] = "upgrade",
     [PLIANT_DRAIN_IDLE] = "idle",
+};
+
+static const char *const DEATHS[] = {
+    [PLIANT_DEATH_ERROR] = "error",
+    [PLIANT_DEATH_CRASH] = "crash",
+    [PLIANT_DEATH_TERMINATED] = "terminated",
+    [PLIANT_DEATH_HUNG] = "hung",
+    [PLIANT_DEATH_PORT_IN_USE] = "port-in-use",
 };
 
 static const char *const RESCALE_TRIGGERS[] = {
@@ -220,6 +241,11 @@ const char *pliant_checkpoint_cause_name(enum pliant_checkpoint_cause cause)
 const char *pliant_drain_reason_name(enum pliant_drain_reason reason)
 {
     return NAME_OF(DRAIN_REASONS, reason);
+}
+
+const char *pliant_death_name(enum pliant_death death)
+{
+    return NAME_OF(DEATHS, death);
 }
 
 const char *pliant_rescale_trigger_name(enum pliant_rescale_trigger trigger)

@@ -57,6 +57,23 @@ static void policy_begin(struct pliant_sched *s)
     worth_start(&s->policy.worth);
 }
 
+static void group_begin(struct pliant_sched *s)
+{
+    struct budgets *b = &s->failover.budgets;
+    struct vertex_bounds *workers = &s->bounds.vertices[0];
+
+    s->failover.group = true;
+    b->workers.limit = s->cfg.group.max_failures;
+    b->preemptions.limit = s->cfg.group.max_preemption_failures;
+    b->launches.limit = s->cfg.group.controller_failure_limit;
+    b->resets.limit = s->cfg.group.reset_limit;
+    if (s->cfg.group.min_workers > 0)
+        workers->min = (uint32_t)s->cfg.group.min_workers;
+    if (s->cfg.group.max_workers > 0)
+        workers->want = (uint32_t)s->cfg.group.max_workers;
+    bounds_refresh(&s->bounds);
+}
+
 /* The state of a scheduler that has seen nothing. */
 static void begin(struct pliant_sched *s)
 {
@@ -65,10 +82,14 @@ static void begin(struct pliant_sched *s)
     s->state.id = PLIANT_CREATED;
     s->idle_check = DEADLINE_NONE;
     s->failover.drain_max_moves = s->cfg.drain_max_restarts;
+    s->failover.budgets.resets.limit = BUDGET_UNLIMITED;
+    s->registration.expiry = DEADLINE_NONE;
     policy_begin(s);
     for (uint32_t v = 0; v < s->job->n_vertices; v++)
         s->max_parallelism[v] = s->job->vertices[v].max_parallelism;
     requirements_initial(&s->bounds, s->job, s->cfg.mode == PLIANT_MODE_REACTIVE); /* [S-PAR-3] */
+    if (s->job->worker_group)
+        group_begin(s);
 }
 
 int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *job,
@@ -77,6 +98,7 @@ int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *j
     struct pliant_config resolved = *cfg;
     struct pliant_sched *s;
 
+    resolved.worker_group = job->worker_group;
     if (pliant_config_resolve(&resolved, err) < 0 || pliant_job_check(job, &resolved, err) < 0)
         return -EINVAL;
     s = mem_zero(cfg->alloc, 1, sizeof *s);
@@ -86,6 +108,7 @@ int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *j
     s->alloc = cfg->alloc;
     s->job = job;
     pool_init(&s->pool, s->alloc);
+    reports_init(&s->reports, s->alloc);
     failures_init(&s->failures, s->alloc, history_size(s->cfg.exception_history_size));
     if (!modules_init(s)) {
         pliant_sched_destroy(&s);
@@ -111,6 +134,8 @@ void pliant_sched_destroy(struct pliant_sched **ps)
     restart_strategy_free(&s->creation_retry, s->alloc);
     failures_free(&s->failures);
     timeline_free(&s->timeline);
+    reports_free(&s->reports);
+    vec_free(s->alloc, &s->registration.calls);
     mem_free(s->alloc, s->savepoint_path);
     mem_free(s->alloc, s->max_parallelism);
     mem_free(s->alloc, s->target);
@@ -174,6 +199,13 @@ static bool checkpoint_fine(const struct pliant_event *ev)
                                           ev->checkpoint.id >= 1 && ev->checkpoint.id <= INT64_MAX);
 }
 
+static bool report_fine(const struct pliant_event *ev)
+{
+    const char *path = ev->report.path;
+
+    return ev->report.call >= 1 && (!path || (*path && memchr(path, '\0', REPORTS_PATH_MAX + 1)));
+}
+
 static bool event_fine(const struct pliant_sched *s, const struct pliant_event *ev)
 {
     switch (ev->kind) {
@@ -194,6 +226,10 @@ static bool event_fine(const struct pliant_sched *s, const struct pliant_event *
         return checkpoint_fine(ev);
     case PLIANT_EV_REQUIREMENTS:
         return requirements_fine(ev);
+    case PLIANT_EV_REPORT:
+        return report_fine(ev);
+    case PLIANT_EV_TASK_FAILED:
+        return (unsigned)ev->failure.death < PLIANT_DEATHS;
     case PLIANT_EV_TICK:
     case PLIANT_EV_START:
     case PLIANT_EV_SLOTS_RESERVED:
@@ -204,7 +240,6 @@ static bool event_fine(const struct pliant_sched *s, const struct pliant_event *
     case PLIANT_EV_TASK_END_OF_DATA:
     case PLIANT_EV_TASK_FINISHED:
     case PLIANT_EV_TASK_CANCELED:
-    case PLIANT_EV_TASK_FAILED:
     case PLIANT_EV_GLOBAL_FAILURE:
     case PLIANT_EV_CHECKPOINT_FAILED:
     case PLIANT_EV_SAVEPOINT_FAILED:
@@ -254,7 +289,7 @@ enum pliant_job_status pliant_job_status(const struct pliant_sched *s)
 {
     if (s->state.id == PLIANT_FINISHED)
         return s->state.finished.status;
-    return state_ops(s->state.id)->status; /* its own, never the graph's [S-GEN-13] */
+    return sched_ops(s)->status; /* its own, never the graph's [S-GEN-13] */
 }
 
 static bool vertex_fine(const struct pliant_sched *s, pliant_vertex_id vertex)
@@ -317,10 +352,19 @@ void pliant_counts(const struct pliant_sched *s, struct pliant_counts *ret)
         .rescales = s->rescales,
         .creation_retries = s->creation_retries,
         .drain_moves = s->failover.drain_moves,
+        .failures_charged = s->failover.budgets.workers.charged,
+        .preemptions_charged = s->failover.budgets.preemptions.charged,
+        .launch_failures = s->failover.budgets.launches.charged,
+        .group_attempt = s->group.attempt,
         .events_ignored = s->events_ignored,
         .checkpoint = s->checkpoints.completed_id,
         .checkpoint_at_ms = s->checkpoints.completed_at_ms,
     };
+}
+
+uint32_t pliant_group_attempt(const struct pliant_sched *s)
+{
+    return s->group.attempt;
 }
 
 static struct pliant_next next_of_manager(const struct manager *m, enum pliant_reason decision)
@@ -339,6 +383,10 @@ static struct pliant_next next_of_waiting(const struct waiting *w)
     if (w->timeout.at_ms < next.at_ms) {
         next.decision = PLIANT_REASON_RESOURCE_TIMEOUT;
         next.at_ms = w->timeout.at_ms;
+    }
+    if (w->hold_ms > 0 && w->check.at_ms < next.at_ms) {
+        next.decision = PLIANT_REASON_BACKOFF_OVER;
+        next.at_ms = w->check.at_ms;
     }
     return next;
 }
@@ -360,6 +408,23 @@ static struct pliant_next next_of_winding(const struct winding *w, enum pliant_r
                                 .at_ms =
                                     deadline_armed(&w->down) ? w->down.at_ms : w->give_up.at_ms,
                                 .phase = ""};
+}
+
+static struct pliant_next next_of_creating(const struct creating *c)
+{
+    const struct launch *l = &c->launch;
+
+    switch (l->phase) {
+    case LAUNCH_NONE:
+        break;
+    case LAUNCH_STARTING:
+        return (struct pliant_next){
+            .decision = PLIANT_REASON_LAUNCH_TIMEOUT, .at_ms = l->timeout.at_ms, .phase = ""};
+    case LAUNCH_GIVEN_UP:
+        return next_of_winding(&l->winding, l->why.reason);
+    }
+    return (struct pliant_next){
+        .decision = PLIANT_REASON_PLAN_READY, .at_ms = PLIANT_NEVER, .phase = ""};
 }
 
 void pliant_next(const struct pliant_sched *s, struct pliant_next *ret)
@@ -386,7 +451,7 @@ void pliant_next(const struct pliant_sched *s, struct pliant_next *ret)
         *ret = next_of_winding(&s->state.canceling.winding, PLIANT_REASON_ALL_CANCELED);
         return;
     case PLIANT_CREATING_EXECUTION_GRAPH:
-        ret->decision = PLIANT_REASON_PLAN_READY;
+        *ret = next_of_creating(&s->state.creating);
         return;
     case PLIANT_STOP_WITH_SAVEPOINT:
         ret->decision = PLIANT_REASON_SAVEPOINT_DONE;

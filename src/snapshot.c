@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 2u
+#define VERSION 3u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -97,6 +97,39 @@ static void waiting_codec(struct codec *c, struct waiting *w)
     deadline_codec(c, &w->timeout);
     deadline_codec(c, &w->check);
     codec_bool(c, &w->has_target);
+    CODEC(c, w->hold_ms);
+    codec_expect(c, w->hold_ms >= 0);
+}
+
+static void class_codec(struct codec *c, struct failure_class *class)
+{
+    codec_bool(c, &class->recoverable);
+    codec_bool(c, &class->drain);
+    codec_bool(c, &class->moved);
+    codec_bool(c, &class->preempted);
+    codec_bool(c, &class->doomed);
+    codec_bool(c, &class->launch);
+}
+
+static void collateral_codec(struct codec *c, struct collateral *k)
+{
+    codec_bool(c, &k->held);
+    deadline_codec(c, &k->end);
+    class_codec(c, &k->failure);
+    why_codec(c, &k->why);
+}
+
+static void creating_codec(struct codec *c, struct creating *k)
+{
+    CODEC(c, k->plan);
+    deadline_codec(c, &k->failed);
+    CODEC_ENUM(c, k->launch.phase, LAUNCH_GIVEN_UP + 1);
+    deadline_codec(c, &k->launch.timeout);
+    winding_codec(c, &k->launch.winding);
+    CODEC_ENUM(c, k->launch.then, LAUNCH_CANCELED + 1);
+    CODEC(c, k->launch.backoff_ms);
+    codec_expect(c, k->launch.backoff_ms >= 0);
+    why_codec(c, &k->launch.why);
 }
 
 static void executing_codec(struct codec *c, struct executing *e)
@@ -114,6 +147,7 @@ static void executing_codec(struct codec *c, struct executing *e)
     judged_codec(c, &e->judged);
     checkpointing_codec(c, &e->checkpointing);
     drain_codec(c, &e->drain);
+    collateral_codec(c, &e->collateral);
 }
 
 static void stopping_codec(struct codec *c, struct stopping *st)
@@ -122,8 +156,7 @@ static void stopping_codec(struct codec *c, struct stopping *st)
     codec_bool(c, &st->savepoint_done);
     codec_bool(c, &st->answered);
     CODEC_ENUM(c, st->decided, STOPPING_FINISHED + 1);
-    codec_bool(c, &st->failure.recoverable);
-    codec_bool(c, &st->failure.drain);
+    class_codec(c, &st->failure);
     why_codec(c, &st->why);
 }
 
@@ -136,8 +169,7 @@ static void state_codec(struct codec *c, struct state *state)
         waiting_codec(c, &state->waiting);
         return;
     case PLIANT_CREATING_EXECUTION_GRAPH:
-        CODEC(c, state->creating.plan);
-        deadline_codec(c, &state->creating.failed);
+        creating_codec(c, &state->creating);
         return;
     case PLIANT_RETRYING_EXECUTION_GRAPH_CREATION:
         CODEC(c, state->retrying.backoff_ms);
@@ -210,6 +242,9 @@ static void node_codec(struct codec *c, struct pool_node *node)
     CODEC(c, node->drain_end_at_ms);
     CODEC(c, node->n_reclaimed);
     CODEC(c, node->reclaim_end_at_ms);
+    CODEC(c, node->joined_at_ms);
+    CODEC(c, node->arrival);
+    CODEC(c, node->seat);
 }
 
 static bool is_dead(const struct pool *p, const struct pool_node *node)
@@ -614,6 +649,86 @@ static void facts_codec(struct codec *c, struct pliant_sched *s)
     CODEC(c, s->failover.drain_moves);
 }
 
+static void budget_codec(struct codec *c, struct budget *b)
+{
+    CODEC(c, b->charged);
+}
+
+static void group_codec(struct codec *c, struct pliant_sched *s)
+{
+    budget_codec(c, &s->failover.budgets.workers);
+    budget_codec(c, &s->failover.budgets.preemptions);
+    budget_codec(c, &s->failover.budgets.launches);
+    budget_codec(c, &s->failover.budgets.resets);
+    CODEC(c, s->group.attempt);
+    codec_bool(c, &s->group.relaunch);
+    CODEC(c, s->group.failed_in_row);
+    CODEC(c, s->group.launched_at_ms);
+    codec_bool(c, &s->group.port_retried);
+    CODEC_ENUM(c, s->group.end, PLIANT_REASONS);
+    CODEC(c, s->deployed_at_ms);
+}
+
+static void rank_reports_codec(struct codec *c, struct rank_reports *rank)
+{
+    size_t n = rank->waiting.n;
+
+    CODEC(c, rank->last_call);
+    codec_count(c, &n, 2 * sizeof(uint64_t));
+    if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &rank->waiting, n))
+        codec_no_memory(c);
+    for (size_t i = 0; codec_fine(c) && i < n; i++) {
+        struct report *report = &rank->waiting.v[i];
+
+        if (c->reading) {
+            *report = (struct report){0};
+            rank->waiting.n++;
+        }
+        CODEC(c, report->call);
+        CODEC(c, report->at_ms);
+        codec_text(c, &report->path, REPORTS_PATH_MAX);
+    }
+}
+
+static void reports_codec(struct codec *c, struct reports *r)
+{
+    size_t n = r->ranks.n;
+    uint32_t ready = 0;
+
+    codec_count(c, &n, sizeof(uint64_t));
+    codec_expect(c, n <= PLIANT_MAX_PARALLELISM);
+    for (size_t i = 0; codec_fine(c) && i < n; i++) {
+        if (c->reading && !vec_push(c->alloc, &r->ranks)) {
+            codec_no_memory(c);
+            return;
+        }
+        rank_reports_codec(c, &r->ranks.v[i]);
+        ready += r->ranks.v[i].waiting.n > 0;
+    }
+    CODEC(c, r->n_ready);
+    codec_expect(c, r->n_ready == ready);
+}
+
+static void registration_codec(struct codec *c, struct registration *r)
+{
+    size_t n = r->calls.n;
+
+    CODEC(c, r->id);
+    CODEC(c, r->reported_at_ms);
+    deadline_codec(c, &r->expiry);
+    codec_count(c, &n, sizeof(uint64_t));
+    if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &r->calls, n))
+        codec_no_memory(c);
+    for (size_t i = 0; codec_fine(c) && i < n; i++) {
+        if (c->reading)
+            r->calls.v[r->calls.n++] = (struct report_call){0};
+        CODEC(c, r->calls.v[i].task.vertex.v);
+        CODEC(c, r->calls.v[i].task.subtask);
+        CODEC(c, r->calls.v[i].task.attempt);
+        CODEC(c, r->calls.v[i].call);
+    }
+}
+
 /* A sum that has only grown and decayed. */
 static void sum_codec(struct codec *c, double *sum)
 {
@@ -664,6 +779,9 @@ static void sched_codec(struct codec *c, struct pliant_sched *s)
     strategy_codec(c, &s->failover.strategy);
     strategy_codec(c, &s->creation_retry);
     facts_codec(c, s);
+    group_codec(c, s);
+    reports_codec(c, &s->reports);
+    registration_codec(c, &s->registration);
     worth_codec(c, &s->policy.worth);
     failures_codec(c, &s->failures);
     timeline_codec(c, &s->timeline);

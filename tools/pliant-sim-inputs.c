@@ -123,7 +123,7 @@ static int find_mode(const struct sim_inputs *in, bool *ret_reactive, struct spe
     int r = in->config_path ? options_add(&o, OPTIONS_FILE, &in->config, in->config.root, err) : 0;
 
     if (!r)
-        r = options_add(&o, OPTIONS_JOB, &in->spec.doc, in->spec.config, err);
+        r = options_add_job(&o, &in->spec.doc, in->spec.config, in->spec.group, err);
     for (size_t i = 0; !r && i < in->defines.n; i++)
         r = options_define(&o, in->defines.v[i], err);
     if (!r)

@@ -136,7 +136,7 @@ static int read_options(const struct arguments *a, struct input *in, struct spec
     int r = a->config ? options_read(&in->options, a->config, err) : 0;
 
     if (!r)
-        r = options_add(&in->options, OPTIONS_JOB, &in->job.doc, in->job.config, err);
+        r = options_add_job(&in->options, &in->job.doc, in->job.config, in->job.group, err);
     if (!r)
         r = options_resolve(&in->options, &in->cfg, err);
     if (!r)
@@ -313,6 +313,7 @@ static enum exit_code simulate(const struct arguments *a, const struct input *in
                                         .latency = sim_latency_of(&in->options),
                                         .trace = in->trace,
                                         .trace_savepoints = in->summary.has_savepoints,
+                                        .trace_launches = in->summary.launches,
                                         .until_ms = end_of(a, in),
                                         .observers = w->list,
                                         .n_observers = w->n},

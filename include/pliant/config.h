@@ -57,6 +57,15 @@ enum pliant_rescale_policy {
     PLIANT_POLICY_WORTH,              /* when it brings more than it costs, by the job's own past */
 };
 
+enum pliant_group_placement {
+    PLIANT_PLACE_STRICT_PACK,
+    PLIANT_PLACE_PACK,
+    PLIANT_PLACE_SPREAD,
+    PLIANT_PLACE_STRICT_SPREAD,
+};
+
+enum pliant_score_order { PLIANT_SCORE_MAX, PLIANT_SCORE_MIN };
+
 enum pliant_checkpoint_pace { PLIANT_CHECKPOINT_PACE_FIXED, PLIANT_CHECKPOINT_PACE_AUTO };
 
 enum pliant_restart_kind {
@@ -143,7 +152,43 @@ struct pliant_config {
     int64_t rescale_history_size;   /* <= 0: off */
     int64_t exception_history_size; /* >= 0 */
 
-    uint64_t named[2]; /* pliant_config_set()'s own: who was set by its present name [S-OPT-3] */
+    /* The job is a worker group: its defaults hold where nobody set a value. Say so before
+     * pliant_config_resolve(); pliant_sched_new() goes by its job. */
+    bool worker_group;
+
+    /* worker groups (worker-group.*); budgets and limits: -1 is none. The core reads the budgets,
+     * collateral_window_ms, start_timeout_ms, last_call_ms, resource_wait_timeout_ms,
+     * port_retry_window_ms and reset_limit; the rest is for hosts. */
+    struct {
+        int64_t min_workers, max_workers; /* 0: as the job says */
+        int64_t max_failures, max_preemption_failures, controller_failure_limit, reset_limit;
+        int64_t preemption_grace_ms, default_drain_deadline_ms, drain_poll_interval_ms;
+        int64_t collateral_window_ms; /* 0: off */
+        int64_t agent_drain_timeout_ms;
+        bool relax_collectives, restart_after_jit_checkpoint;
+        int64_t resize_monitor_interval_ms, resize_checkpoint_timeout_ms, last_call_ms;
+        int64_t resource_wait_timeout_ms; /* PLIANT_UNSET: no limit */
+        int64_t resource_demand_interval_ms, resource_demand_expiry_ms;
+        bool whole_domains;
+        enum pliant_group_placement placement;
+        int64_t start_timeout_ms, prepare_timeout_ms;
+        int64_t health_check_interval_ms, health_check_timeout_ms;
+        int64_t collective_timeout_ms; /* PLIANT_UNSET: none */
+        int64_t collective_warn_interval_ms, upload_warn_interval_ms, upload_attempts;
+        bool require_new_run;
+        int64_t num_to_keep; /* checkpoints; -1: all */
+        enum pliant_score_order score_order;
+        int64_t stop_timeout_ms, exit_barrier_timeout_ms;
+        int64_t master_port; /* 0: a free one for each attempt */
+        int64_t port_retry_window_ms;
+        bool virtual_local_rank, horovod_env;
+        int64_t discovery_interval_ms, slots_per_host;
+        int64_t actor_max_restarts, actor_max_task_retries, actor_poison_threshold;
+        int64_t actor_call_timeout_ms;
+        int64_t placement_timeout_ms, placement_replacement_timeout_ms;
+    } group;
+
+    uint64_t named[3]; /* pliant_config_set()'s own: who was set by its present name [S-OPT-3] */
 };
 
 /* What is wrong, and where. `text` is one sentence for people without file or line;

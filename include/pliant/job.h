@@ -7,7 +7,8 @@
  * Units   parallelism is a count of subtasks, 1..PLIANT_MAX_PARALLELISM;
  *         max_parallelism is the number of key groups
  * Owner   pliant_job_new() copies everything; the caller owns the job
- * Source  sections 1 and 2 of the allocator's rules; S-PAR-8, S-GEN-14
+ * Source  sections 1 and 2 of the allocator's rules; S-PAR-8, S-GEN-14; sections 0 and 1 of the
+ *         worker groups' rules
  */
 #ifndef PLIANT_JOB_H
 #define PLIANT_JOB_H
@@ -20,7 +21,8 @@ extern "C" {
 
 #define PLIANT_MAX_PARALLELISM 32768u
 #define PLIANT_MAX_VERTICES 100000u
-#define PLIANT_NAME_MAX 128u /* bytes of a name of a vertex, group, node, zone, label */
+#define PLIANT_WORKER_VERTEX "worker" /* the id of a worker group's vertex */
+#define PLIANT_NAME_MAX 128u          /* bytes of a name of a vertex, group, node, zone, label */
 
 /* Ids are distinct types, so that a node cannot be passed for a slot. v == 0 is "none". */
 #define PLIANT_ID(name)                                                                            \
@@ -54,6 +56,9 @@ struct pliant_job_spec {
     size_t n_vertices;
     const struct pliant_edge_spec *edges;
     size_t n_edges;
+    bool worker_group; /* ranks that start and stop together: one vertex,
+                        * PLIANT_WORKER_VERTEX, and no edges; subtask i of it
+                        * is rank i, and its max_parallelism is its parallelism */
 };
 
 struct pliant_job; /* opaque */
@@ -74,6 +79,7 @@ PLIANT_API int pliant_job_check(const struct pliant_job *job, const struct plian
 
 /* Of an id or a name that is not the job's: NULL, unset, 0. Texts live as long as the job. */
 PLIANT_API const char *pliant_job_name(const struct pliant_job *job);
+PLIANT_API bool pliant_job_is_group(const struct pliant_job *job);     /* a worker group */
 PLIANT_API uint32_t pliant_job_vertices(const struct pliant_job *job); /* ids are 1..this */
 PLIANT_API uint32_t pliant_job_groups(const struct pliant_job *job);
 PLIANT_API const char *pliant_job_vertex_name(const struct pliant_job *job,

@@ -96,6 +96,7 @@ enum pliant_reason {
     PLIANT_REASON_BACKOFF_OVER,
     PLIANT_REASON_TARGET_REACHABLE,   /* after a rescale: what was aimed at can be had */
     PLIANT_REASON_TARGET_UNREACHABLE, /* it can't: wait for resources */
+    PLIANT_REASON_LAUNCHED,           /* all workers of the group are up */
     PLIANT_REASON_ALL_FINISHED,
     PLIANT_REASON_ALL_CANCELED,
     PLIANT_REASON_CANCEL_REQUESTED,
@@ -112,10 +113,19 @@ enum pliant_reason {
     PLIANT_REASON_NOT_ENOUGH_RESOURCES,
     PLIANT_REASON_TOO_MANY_CHECKPOINT_FAILURES,
     PLIANT_REASON_STOPPING_FAILED, /* the savepoint exists, the job failed while stopping */
+    PLIANT_REASON_LAUNCH_FAILED,   /* not all workers of a group came up */
+    PLIANT_REASON_LAUNCH_TIMEOUT,  /* ... in time */
+    PLIANT_REASON_PREEMPTED,       /* a worker was killed on a node that is taken back */
+    PLIANT_REASON_PORT_IN_USE,
+    PLIANT_REASON_CHECKPOINT_PATHS_DIFFER,
     /* why a failure ends the job */
     PLIANT_REASON_NOT_RECOVERABLE,
     PLIANT_REASON_RESTARTS_SUPPRESSED, /* by the restart strategy */
     PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED,
+    PLIANT_REASON_WORKER_BUDGET_EXHAUSTED,     /* worker-group.max-failures */
+    PLIANT_REASON_PREEMPTION_BUDGET_EXHAUSTED, /* worker-group.max-preemption-failures */
+    PLIANT_REASON_LAUNCH_BUDGET_EXHAUSTED,     /* worker-group.controller-failure-limit */
+    PLIANT_REASON_RESET_LIMIT_REACHED,         /* worker-group.reset-limit */
     /* why a wish was refused */
     PLIANT_REASON_NOT_EXECUTING,
     PLIANT_REASON_ALREADY_STARTED,
@@ -151,6 +161,17 @@ enum pliant_drain_reason {
     PLIANT_DRAIN_IDLE,
 };
 
+/* How a worker of a group died. What the scheduler stopped is TASK_CANCELED, exit code 0 is
+ * TASK_FINISHED, and the loss of a node is told of the node. */
+enum pliant_death {
+    PLIANT_DEATH_ERROR,       /* it failed: another exit code, an error file */
+    PLIANT_DEATH_CRASH,       /* killed by a signal, other than ... */
+    PLIANT_DEATH_TERMINATED,  /* ... by SIGTERM or SIGKILL that the scheduler did not send */
+    PLIANT_DEATH_HUNG,        /* its health check went unanswered for too long */
+    PLIANT_DEATH_PORT_IN_USE, /* the address of the group's rendezvous was taken by others */
+    PLIANT_DEATHS,            /* how many there are */
+};
+
 /* One attempt of one parallel instance. */
 struct pliant_task {
     pliant_vertex_id vertex;
@@ -183,7 +204,9 @@ enum pliant_event_kind {
     PLIANT_EV_TASK_FAILED,       /* .failure */
     PLIANT_EV_GLOBAL_FAILURE,    /* .failure; its task is unset */
 
-    PLIANT_EV_CHECKPOINT_COMPLETED, /* .checkpoint */
+    PLIANT_EV_REPORT, /* .report: a worker of a group calls report() */
+
+    PLIANT_EV_CHECKPOINT_COMPLETED, /* .checkpoint; also how a REGISTER ended */
     PLIANT_EV_CHECKPOINT_FAILED,    /* .checkpoint */
     PLIANT_EV_SAVEPOINT_COMPLETED,  /* .checkpoint */
     PLIANT_EV_SAVEPOINT_FAILED,     /* .checkpoint */
@@ -252,7 +275,15 @@ struct pliant_event {
         } reclaimed;
         struct { uint32_t plan; bool recoverable; const char *cause; } plan;
         struct pliant_task task;
-        struct { struct pliant_task task; bool recoverable; const char *cause; } failure;
+        struct {
+            struct pliant_task task;
+            bool recoverable;
+            const char *cause;
+            enum pliant_death death; /* of a worker of a group; others leave it 0 */
+        } failure;
+        /* One of the calls of one worker, counted from 1 in each attempt. path: where its checkpoint
+         * is, uploaded; NULL: metrics only. */
+        struct { struct pliant_task task; uint64_t call; const char *path; } report;
         /* `own_accord`: the host took it unasked. Its id is the host's, 1..INT64_MAX, and
          * `triggered_at_ms` is when it began. Otherwise the id is that of the CHECKPOINT action. */
         struct {
@@ -284,6 +315,10 @@ enum pliant_action_kind {
     PLIANT_ACT_DEPLOY,          /* .deploy: start this attempt in this slot */
     PLIANT_ACT_CANCEL,          /* .task: stop it, then report TASK_CANCELED */
     PLIANT_ACT_CHECKPOINT,      /* .checkpoint: take one now, then report */
+    PLIANT_ACT_REGISTER,        /* .registered: all workers have reported this checkpoint; write it
+                                   into the manifest, then CHECKPOINT_COMPLETED or _FAILED with
+                                   its id */
+    PLIANT_ACT_REPORT_TAKEN,    /* .report: the worker's call is over */
     PLIANT_ACT_NOTIFY,          /* .notify: tell the tasks on the node that it will go */
     PLIANT_ACT_GIVE_UP_NODE,    /* .node: it does not confirm a cancel; counts as lost */
     PLIANT_ACT_REFUSED,         /* .refused: the wish in this event is not carried out */
@@ -313,6 +348,8 @@ struct pliant_action {
         struct pliant_task task;
         /* flag[0]: enum pliant_checkpoint_cause; flag[1]: it is a savepoint; flag[2]: STOP's drain */
         struct { uint64_t id; const char *dir; } checkpoint;
+        struct { uint64_t id; const char *path; uint64_t call; } registered; /* call: of rank 0 */
+        struct { struct pliant_task task; uint64_t call; } report;
         struct { pliant_node_id node; int64_t deadline_at_ms; } notify; /* flag[0]: drain reason */
         struct { pliant_node_id node; } node;
         struct { pliant_vertex_id vertex; } refused;  /* flag[0]: reason; vertex may be unset */
@@ -524,11 +561,19 @@ struct pliant_counts {
     uint32_t desired, minimal;
     uint32_t tasks, tasks_live, tasks_running;
     uint64_t restarts, rescales, creation_retries, drain_moves;
+    /* worker groups: what their budgets were charged, all launches that failed among it */
+    uint64_t failures_charged, preemptions_charged, launch_failures;
+    uint32_t group_attempt;  /* as pliant_group_attempt() */
     uint64_t events_ignored; /* not current, or not for this state */
     uint64_t checkpoint;     /* id of the last completed one; 0: none */
     int64_t checkpoint_at_ms;
 };
 PLIANT_API void pliant_counts(const struct pliant_sched *s, struct pliant_counts *ret);
+
+/* The attempt of a worker group: it grows with each start, restart and resize, while a launch that
+ * failed is tried again under the same one [W-STA-2]. At the time of its DEPLOYs it is theirs; the
+ * attempt in a struct pliant_task grows with every launch. 0: none yet, or no worker group. */
+PLIANT_API uint32_t pliant_group_attempt(const struct pliant_sched *s);
 
 /* What comes next and why, for status displays. at_ms PLIANT_NEVER: an event must come. */
 struct pliant_next {
@@ -563,6 +608,7 @@ PLIANT_API const char *pliant_event_name(enum pliant_event_kind kind);
 PLIANT_API const char *pliant_action_name(enum pliant_action_kind kind);
 PLIANT_API const char *pliant_checkpoint_cause_name(enum pliant_checkpoint_cause cause);
 PLIANT_API const char *pliant_drain_reason_name(enum pliant_drain_reason reason);
+PLIANT_API const char *pliant_death_name(enum pliant_death death);
 PLIANT_API const char *pliant_rescale_trigger_name(enum pliant_rescale_trigger trigger);
 PLIANT_API const char *pliant_rescale_end_name(enum pliant_rescale_end end);
 PLIANT_API const char *pliant_rescale_terminal_name(enum pliant_rescale_terminal terminal);

@@ -137,6 +137,9 @@ static void copy_texts(struct fact_queue *q, struct pliant_event *ev)
     case PLIANT_EV_GLOBAL_FAILURE:
         ev->failure.cause = text(q, ev->failure.cause);
         return;
+    case PLIANT_EV_REPORT:
+        ev->report.path = text(q, ev->report.path);
+        return;
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_CHECKPOINT_FAILED:
     case PLIANT_EV_SAVEPOINT_COMPLETED:
@@ -569,7 +572,7 @@ static int decode(struct daemon *d, struct daemon_job *job, const struct doc_fil
     if (r == 0)
         r = options_copy(&d->opts.all, &job->options, err);
     if (r == 0)
-        r = options_add(&job->options, OPTIONS_JOB, text, job->spec.config, err);
+        r = options_add_job(&job->options, text, job->spec.config, job->spec.group, err);
     if (r == 0)
         r = add_pairs(&job->options, f, pairs, err);
     if (r == 0)
@@ -578,7 +581,7 @@ static int decode(struct daemon *d, struct daemon_job *job, const struct doc_fil
         r = options_resolve(&job->options, job->config, err);
     if (r == 0 && pliant_job_check(job->spec.job, job->config, &why) < 0)
         r = job_spec_error(text, text->root, &why, err);
-    job->spec.config = NULL;
+    job->spec.config = job->spec.group = NULL;
     return r;
 }
 
@@ -631,7 +634,8 @@ int job_of_store(const struct store_job *row, struct daemon_job **ret, struct sp
 
     if (r == 0) {
         r = job_spec_decode(&text, text.root, &job->spec, err);
-        job->spec.config = NULL;
+        job->options.worker_group = job->spec.group != NULL;
+        job->spec.config = job->spec.group = NULL;
         doc_free(&text);
     }
     if (r == 0)

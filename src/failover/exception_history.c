@@ -2,6 +2,7 @@
 #include "failover/exception_history.h"
 
 #include <errno.h>
+#include <string.h>
 
 void failures_init(struct failures *f, const struct pliant_alloc *a, uint32_t size)
 {
@@ -65,6 +66,25 @@ int failures_add(struct failures *f, const struct pliant_failure_item *item)
         return -ENOMEM;
     }
     *place = copy;
+    return 0;
+}
+
+int failures_add_first(struct failures *f, const struct pliant_failure_item *item)
+{
+    struct pliant_failure_item first;
+    int rc;
+
+    if (f->present.items.n == FAILURES_KEPT) { /* the last makes room */
+        item_free(f->alloc, &f->present.items.v[--f->present.items.n]);
+        f->present.n_more++;
+    }
+    rc = failures_add(f, item);
+    if (rc < 0)
+        return rc;
+    first = f->present.items.v[f->present.items.n - 1];
+    memmove(f->present.items.v + 1, f->present.items.v,
+            (f->present.items.n - 1) * sizeof *f->present.items.v);
+    f->present.items.v[0] = first;
     return 0;
 }
 

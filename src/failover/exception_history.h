@@ -39,6 +39,9 @@ void failures_bury(struct failures *f);
 /* Copies the texts of *item; NULL is "". */
 int failures_add(struct failures *f, const struct pliant_failure_item *item);
 
+/* The same in front of all others. */
+int failures_add_first(struct failures *f, const struct pliant_failure_item *item);
+
 static inline bool failures_empty(const struct failures *f)
 {
     return f->present.items.n == 0;

@@ -63,6 +63,18 @@ static void group_begin(struct execution *g, struct pool *pool, uint32_t group,
     }
 }
 
+/* The ranks of one launch have one attempt number: that of the last launch, and one more. */
+static void level_attempts(struct vertex_tasks *vertex)
+{
+    uint32_t last = 0;
+
+    for (uint32_t i = 0; i < vertex->cap; i++)
+        if (vertex->tasks[i].attempt > last)
+            last = vertex->tasks[i].attempt;
+    for (uint32_t i = 0; i < vertex->cap; i++)
+        vertex->tasks[i].attempt = last;
+}
+
 int execution_begin(struct execution *g, struct pool *pool, const uint32_t *parallelism,
                     const uint32_t *group_slots, const uint32_t *unit_slots)
 {
@@ -70,6 +82,8 @@ int execution_begin(struct execution *g, struct pool *pool, const uint32_t *para
     for (uint32_t v = 0; v < g->job->n_vertices; v++)
         if (tasks_reserve(g, v, parallelism[v]) < 0)
             return -ENOMEM;
+    if (g->job->worker_group)
+        level_attempts(&g->vertices[0]);
     memcpy(g->parallelism, parallelism, g->job->n_vertices * sizeof *parallelism);
     g->exists = true;
     g->n_units = g->n_tasks = g->n_running = g->n_finished = g->n_end_of_data = 0;

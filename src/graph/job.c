@@ -144,6 +144,28 @@ static int check_edge(const struct pliant_job_spec *spec, size_t i, struct plian
     return 0;
 }
 
+/* Ranks have no key groups: what may run at most is what is wanted at most. */
+static int check_worker_group(const struct pliant_job_spec *spec, struct pliant_error *err)
+{
+    const struct pliant_vertex_spec *v = spec->vertices;
+
+    if (!spec->worker_group)
+        return 0;
+    if (spec->n_vertices != 1 || spec->n_edges > 0)
+        return refuse(err, NO_ITEM, "worker_group",
+                      "a worker group has %zu vertices and %zu edges; accepted are 1 and 0",
+                      spec->n_vertices, spec->n_edges);
+    if (strcmp(v->id, PLIANT_WORKER_VERTEX) != 0)
+        return refuse(err, 0, "id", "the vertex of a worker group is \"%s\"; accepted is \"%s\"",
+                      v->id, PLIANT_WORKER_VERTEX);
+    if (v->max_parallelism != 0 && v->max_parallelism != v->parallelism)
+        return refuse(err, 0, "max_parallelism",
+                      "vertex \"%s\": max_parallelism is %" PRId64 "; accepted in a worker group is"
+                      " its parallelism, %" PRId64,
+                      v->id, v->max_parallelism, v->parallelism);
+    return 0;
+}
+
 static int check_spec(const struct pliant_job_spec *spec, struct pliant_error *err)
 {
     if (check_job(spec, err) < 0)
@@ -154,7 +176,7 @@ static int check_spec(const struct pliant_job_spec *spec, struct pliant_error *e
     for (size_t i = 0; i < spec->n_edges; i++)
         if (check_edge(spec, i, err) < 0)
             return -EINVAL;
-    return 0;
+    return check_worker_group(spec, err);
 }
 
 /* ---- names ------------------------------------------------------------------------------ */
@@ -464,6 +486,8 @@ static uint64_t fingerprint_of(const struct pliant_job *job)
         hash_number(&hash, job->edges[i].pattern);
         hash_number(&hash, job->edges[i].exchange);
     }
+    if (job->worker_group)
+        hash_string(&hash, "worker group");
     return hash;
 }
 
@@ -483,6 +507,9 @@ static int build(struct pliant_job *job, const struct pliant_job_spec *spec,
     rc = copy_vertices(job, spec, strings, err);
     if (rc < 0)
         return rc;
+    job->worker_group = spec->worker_group;
+    if (job->worker_group)
+        job->vertices[0].max_parallelism = job->vertices[0].parallelism;
     list_group_members(job);
     rc = order_vertices(job, err);
     if (rc < 0)
@@ -552,6 +579,27 @@ static int check_scheduler(enum pliant_scheduler scheduler, struct pliant_error 
                   "jobmanager.scheduler: unknown value; accepted is adaptive");
 }
 
+/* Options may narrow what the job says. */
+static int check_workers(const struct pliant_job *job, const struct pliant_config *cfg,
+                         struct pliant_error *err)
+{
+    int64_t most = job->vertices[0].parallelism, max = cfg->group.max_workers;
+    int64_t min = cfg->group.min_workers > 0 ? cfg->group.min_workers
+                                             : (int64_t)job->vertices[0].min_parallelism;
+
+    if (max > most)
+        return refuse(err, NO_ITEM, "worker-group.max-workers",
+                      "worker-group.max-workers: %" PRId64 "; accepted are 1 to %" PRId64
+                      ", the most that the job says",
+                      max, most);
+    max = max > 0 ? max : most;
+    if (min > max)
+        return refuse(err, NO_ITEM, "worker-group.min-workers",
+                      "worker-group.min-workers: %" PRId64 "; accepted are 1 to %" PRId64, min,
+                      max);
+    return 0;
+}
+
 int pliant_job_check(const struct pliant_job *job, const struct pliant_config *cfg,
                      struct pliant_error *err)
 {
@@ -571,12 +619,17 @@ int pliant_job_check(const struct pliant_job *job, const struct pliant_config *c
                           "; accepted are 1 to %" PRIu32 ", its parallelism",
                           job->vertices[v].name, job->vertices[v].min_parallelism,
                           job->vertices[v].parallelism);
-    return 0;
+    return job->worker_group ? check_workers(job, cfg, err) : 0;
 }
 
 const char *pliant_job_name(const struct pliant_job *job)
 {
     return job->name;
+}
+
+bool pliant_job_is_group(const struct pliant_job *job)
+{
+    return job->worker_group;
 }
 
 uint32_t pliant_job_vertices(const struct pliant_job *job)

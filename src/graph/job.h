@@ -21,6 +21,7 @@ struct job_vertex {
 struct pliant_job {
     const struct pliant_alloc *alloc;
     const char *name;
+    bool worker_group;
     struct job_vertex *vertices;
     uint32_t n_vertices;
     const char **groups; /* names */

@@ -40,6 +40,9 @@ struct pool_node {
     int64_t drain_notice_at_ms, drain_end_at_ms;
     uint32_t n_reclaimed;      /* used slots that are to be given back ... */
     int64_t reclaim_end_at_ms; /* ... by then; PLIANT_NEVER: none is */
+    int64_t joined_at_ms;
+    uint64_t arrival; /* grows from node to node */
+    uint32_t seat;    /* place among the nodes of the last launch of a worker group; 0: none */
     struct pool_node *next_dead;
     UT_hash_handle hh;
 };

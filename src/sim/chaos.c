@@ -6,7 +6,8 @@
 
 #include "util/deadline.h"
 
-#define ENDS 8 /* what ends the job happens once in so many times that it could */
+#define GROUPS 4 /* every so many worlds the job is a worker group */
+#define ENDS 8   /* what ends the job happens once in so many times that it could */
 #define N(array) (sizeof(array) / sizeof *(array))
 
 static const char *const vertex_names[CHAOS_VERTICES] = {"v1", "v2", "v3", "v4", "v5", "v6"};
@@ -71,6 +72,13 @@ static int draw_job(struct chaos *c, struct pliant_error *err)
     spec.n_vertices = 1 + below(c, CHAOS_VERTICES);
     draw_vertices(c, vertices, (uint32_t)spec.n_vertices);
     spec.n_edges = draw_edges(c, edges, (uint32_t)spec.n_vertices);
+    if (c->group) {
+        spec.worker_group = true;
+        spec.n_vertices = 1;
+        spec.n_edges = 0;
+        vertices[0].id = PLIANT_WORKER_VERTEX;
+        vertices[0].max_parallelism = 0;
+    }
     return pliant_job_new(&spec, NULL, &c->job, err);
 }
 
@@ -176,6 +184,24 @@ static void draw_limits(struct chaos *c)
     cfg->exception_history_size = PICK(c, sizes);
 }
 
+static void draw_group(struct chaos *c)
+{
+    static const int64_t budgets[] = {-1, -1, 0, 1, 5, 50}, timeouts_ms[] = {500, 5000, 60000};
+    static const int64_t windows_ms[] = {0, 1, 2000, 30000};
+    struct pliant_config *cfg = &c->cfg;
+
+    if (!c->group)
+        return;
+    cfg->worker_group = true;
+    cfg->group.max_failures = PICK(c, budgets);
+    cfg->group.max_preemption_failures = PICK(c, budgets);
+    cfg->group.controller_failure_limit = PICK(c, budgets);
+    cfg->group.reset_limit = one_in(c, 8) ? (int64_t)below(c, 20) : -1;
+    cfg->group.start_timeout_ms = PICK(c, timeouts_ms);
+    cfg->group.collateral_window_ms = PICK(c, windows_ms);
+    cfg->group.port_retry_window_ms = PICK(c, windows_ms);
+}
+
 static int draw_config(struct chaos *c, struct pliant_error *err)
 {
     pliant_config_init(&c->cfg);
@@ -184,6 +210,7 @@ static int draw_config(struct chaos *c, struct pliant_error *err)
     draw_checkpointing(c);
     draw_limits(c);
     draw_policy(c);
+    draw_group(c);
     return pliant_config_resolve(&c->cfg, err);
 }
 
@@ -359,6 +386,8 @@ static bool task_failed(struct chaos *c, const struct model *m, struct chaos_eve
     e->ev.failure.task = task;
     e->ev.failure.recoverable = !one_in(c, 256);
     e->ev.failure.cause = one_in(c, 4) ? NULL : "exit code 1";
+    if (c->group)
+        e->ev.failure.death = (enum pliant_death)below(c, PLIANT_DEATHS);
     return true;
 }
 
@@ -452,6 +481,11 @@ static bool global_failure(struct chaos *c, const struct model *m, struct chaos_
     return true;
 }
 
+static const char *vertex_name(const struct model *m, uint32_t index)
+{
+    return pliant_job_vertex_name(m->job, (pliant_vertex_id){index + 1});
+}
+
 static bool requirements(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
     uint32_t n = m->n_vertices;
@@ -462,13 +496,13 @@ static bool requirements(struct chaos *c, const struct model *m, struct chaos_ev
         uint32_t most = pliant_job_vertex_max_parallelism(m->job, (pliant_vertex_id){i + 1});
         uint32_t max = 1 + below(c, most < 8 ? most : 8);
 
-        e->bounds[i] = (struct pliant_bounds){vertex_names[i], 1 + below(c, max), max};
+        e->bounds[i] = (struct pliant_bounds){vertex_name(m, i), 1 + below(c, max), max};
         if (one_in(c, 8))
             e->bounds[i].min = -1;
         if (one_in(c, 8))
             e->bounds[i].max = -1;
         if (one_in(c, 8)) /* as it is */
-            e->bounds[i] = (struct pliant_bounds){vertex_names[i], m->min[i], m->max[i]};
+            e->bounds[i] = (struct pliant_bounds){vertex_name(m, i), m->min[i], m->max[i]};
     }
     if (!one_in(c, 8))
         return true;
@@ -578,6 +612,34 @@ static bool wrong_news(struct chaos *c, const struct model *m, struct chaos_even
     return true;
 }
 
+/* A worker reports; now and then not where the others have their checkpoint, or a call again. */
+static bool report(struct chaos *c, const struct model *m, struct chaos_event *e)
+{
+    struct pliant_task task;
+
+    if (!some_task(c, m, false, &task))
+        return false;
+    e->ev.kind = PLIANT_EV_REPORT;
+    e->ev.report.task = task;
+    e->ev.report.call = one_in(c, 16) ? 1 + below(c, 100) : ++c->calls;
+    if (c->reports_path)
+        e->ev.report.path = one_in(c, 2000) ? "checkpoint_2" : "checkpoint_1";
+    if (one_in(c, 32))
+        e->ev.report.task.attempt++;
+    return true;
+}
+
+static bool registration_answered(struct chaos *c, const struct model *m, struct chaos_event *e)
+{
+    if (!m->registering)
+        return false;
+    e->ev.kind = one_in(c, 8) ? PLIANT_EV_CHECKPOINT_FAILED : PLIANT_EV_CHECKPOINT_COMPLETED;
+    e->ev.checkpoint.id = m->registering;
+    e->ev.checkpoint.counts = one_in(c, 2);
+    e->ev.checkpoint.triggered_at_ms = e->at_ms;
+    return true;
+}
+
 /* ---- which of them --------------------------------------------------------------------------- */
 
 /* How often, at most, against the others that are possible. */
@@ -586,30 +648,33 @@ static const struct kind {
     uint32_t weight;
     bool always; /* or the job would never come far */
     bool again;  /* may be told again */
+    bool group;  /* only where the job is a worker group */
 } kinds[] = {
-    {tick, 60, true, false},
-    {start, 400, true, false},
-    {plan_answered, 400, true, true},
-    {task_answered, 1200, true, true},
-    {checkpoint_answered, 150, true, true},
-    {task_ends, 40, true, true},
-    {node_up, 150, true, true},
-    {node_lost, 40, false, true},
-    {node_drains, 40, false, true},
-    {drain_withdrawn, 20, false, true},
-    {slots_granted, 60, false, true},
-    {slots_reclaimed, 30, false, true},
-    {task_failed, 30, false, true},
-    {global_failure, 6, false, false},
-    {own_checkpoint, 40, false, true},
-    {requirements, 30, false, true},
-    {checkpoint_requested, 10, false, false},
-    {savepoint_requested, 10, false, false},
-    {told_again, 30, false, false},
-    {wrong_news, 30, false, false},
-    {stop, 24, false, false},
-    {cancel, 1, false, false},
-    {suspend, 1, false, false},
+    {tick, 60, true, false, false},
+    {start, 400, true, false, false},
+    {plan_answered, 400, true, true, false},
+    {task_answered, 1200, true, true, false},
+    {checkpoint_answered, 150, true, true, false},
+    {task_ends, 40, true, true, false},
+    {node_up, 150, true, true, false},
+    {node_lost, 40, false, true, false},
+    {node_drains, 40, false, true, false},
+    {drain_withdrawn, 20, false, true, false},
+    {slots_granted, 60, false, true, false},
+    {slots_reclaimed, 30, false, true, false},
+    {task_failed, 30, false, true, false},
+    {global_failure, 6, false, false, false},
+    {own_checkpoint, 40, false, true, false},
+    {requirements, 30, false, true, false},
+    {checkpoint_requested, 10, false, false, false},
+    {savepoint_requested, 10, false, false, false},
+    {told_again, 30, false, false, false},
+    {wrong_news, 30, false, false, false},
+    {stop, 24, false, false, false},
+    {cancel, 1, false, false, false},
+    {suspend, 1, false, false, false},
+    {report, 200, false, true, true},
+    {registration_answered, 150, true, true, true},
 };
 _Static_assert(N(kinds) <= CHAOS_KINDS, "a weight for each");
 
@@ -618,11 +683,16 @@ static void draw_weights(struct chaos *c)
     static const uint32_t tenths[] = {0, 1, 3, 10, 10, 20};
 
     for (size_t i = 0; i < N(kinds); i++) {
-        uint32_t scaled = kinds[i].weight * PICK(c, tenths);
+        uint32_t scaled;
+
+        if (kinds[i].group && !c->group)
+            continue;
+        scaled = kinds[i].weight * PICK(c, tenths);
 
         c->weights[i] = kinds[i].always && scaled == 0 ? kinds[i].weight * 10 : scaled;
     }
     c->bounded = one_in(c, 6);
+    c->reports_path = c->group && one_in(c, 2);
 }
 
 static size_t draw_kind(struct chaos *c)
@@ -709,6 +779,11 @@ static bool calm_answer(struct chaos *c, const struct model *m, struct chaos_eve
                                                     : PLIANT_EV_TASK_RUNNING;
         return true;
     }
+    if (m->registering) {
+        e->ev.kind = PLIANT_EV_CHECKPOINT_COMPLETED;
+        e->ev.checkpoint.id = m->registering;
+        return true;
+    }
     if (m->checkpoints.n > 0) {
         const struct model_checkpoint *pending = &m->checkpoints.v[0];
 
@@ -754,7 +829,7 @@ int chaos_init(struct chaos *c, uint64_t seed, struct pliant_error *err)
 {
     int r;
 
-    *c = (struct chaos){.prng.state = seed};
+    *c = (struct chaos){.prng.state = seed, .group = seed % GROUPS == 0};
     r = draw_job(c, err);
     if (!r)
         r = draw_config(c, err);

@@ -18,7 +18,7 @@
 #define CHAOS_VERTICES 6
 #define CHAOS_SIZES 4
 #define CHAOS_REMEMBERED 32
-#define CHAOS_KINDS 24
+#define CHAOS_KINDS 26
 
 struct chaos_event {
     int64_t at_ms;
@@ -33,6 +33,9 @@ struct chaos {
     struct pliant_config cfg; /* resolved */
     uint32_t weights[CHAOS_KINDS];
     uint64_t incarnations;
+    bool group;                                /* the job is a worker group */
+    bool reports_path;                         /* its workers report checkpoints */
+    uint64_t calls;                            /* that workers made */
     bool bounded;                              /* tasks finish by themselves */
     bool calm;                                 /* chaos_calm() has begun */
     struct chaos_event past[CHAOS_REMEMBERED]; /* to be told again */

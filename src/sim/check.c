@@ -330,7 +330,7 @@ static void judge(const struct case_file *c, const struct watch *w, struct check
 static int resolve(const struct case_file *c, struct options *options, struct pliant_config *cfg,
                    struct spec_error *err)
 {
-    int r = options_add(options, OPTIONS_JOB, &c->doc, c->job.config, err);
+    int r = options_add_job(options, &c->doc, c->job.config, c->job.group, err);
 
     if (!r)
         r = options_resolve(options, cfg, err);
@@ -356,6 +356,7 @@ int check_case(const struct case_file *c, struct check_verdict *ret, struct spec
                                         .latency = sim_latency_of(&options),
                                         .trace = c->trace,
                                         .trace_savepoints = summary.has_savepoints,
+                                        .trace_launches = summary.launches,
                                         .until_ms = c->until_ms,
                                         .observers = observers,
                                         .n_observers = 1},

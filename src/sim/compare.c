@@ -221,7 +221,8 @@ static int gather_own(const struct compare *c, struct options *o, struct spec_er
     int r = c->config ? options_add(o, OPTIONS_FILE, c->config, c->config->root, err) : 0;
 
     if (!r && c->options_of)
-        r = options_add(o, OPTIONS_JOB, &c->options_of->doc, c->options_of->config, err);
+        r = options_add_job(o, &c->options_of->doc, c->options_of->config, c->options_of->group,
+                            err);
     return r;
 }
 

@@ -92,6 +92,7 @@ static bool matters(const struct answer *a, void *ctx)
     case ANSWER_GRANTED:
         return cluster_at(&h->cluster, a->grant.node, a->grant.incarnation) != NULL;
     case ANSWER_RESERVED:
+    case ANSWER_REGISTERED:
         return true;
     }
     return true;
@@ -180,6 +181,11 @@ bool host_answer(struct host *h, struct pliant_event *ret)
     case ANSWER_CHECKPOINT:
     case ANSWER_SAVEPOINT:
         checkpoint_event(h, &a, ret);
+        break;
+    case ANSWER_REGISTERED:
+        ret->kind = PLIANT_EV_CHECKPOINT_COMPLETED;
+        ret->checkpoint.id = a.checkpoint.id;
+        ret->checkpoint.triggered_at_ms = a.checkpoint.triggered_at_ms;
         break;
     case ANSWER_GRANTED:
         grant_event(h, &a, ret);
@@ -306,6 +312,7 @@ static int on_event(struct host *h, int64_t now_ms, const struct pliant_event *e
     case PLIANT_EV_CREATION_FAILED:
     case PLIANT_EV_TASK_END_OF_DATA:
     case PLIANT_EV_GLOBAL_FAILURE:
+    case PLIANT_EV_REPORT:
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_CHECKPOINT_FAILED:
     case PLIANT_EV_SAVEPOINT_FAILED:
@@ -364,6 +371,8 @@ static int deploy(struct host *h, int64_t now_ms, const struct pliant_action *ac
                           .phase = PHASE_STARTING,
                           .row = cluster_row(&h->cluster, node),
                           .incarnation = node->incarnation};
+    if (h->launches_told > 0)
+        return 0;
     if (act->deploy.restore)
         running_ms = instant_after(started_ms, h->latency.restore_ms);
     if (running_ms > started_ms) /* else it has nothing to initialize */
@@ -435,6 +444,11 @@ static int on_action(struct host *h, int64_t now_ms, const struct pliant_action 
         return cancel(h, now_ms, &act->task);
     case PLIANT_ACT_CHECKPOINT:
         return checkpoint(h, now_ms, act);
+    case PLIANT_ACT_REGISTER:
+        return answer_after(
+            h, now_ms, 0,
+            (struct answer){.kind = ANSWER_REGISTERED,
+                            .checkpoint = {.id = act->registered.id, .triggered_at_ms = now_ms}});
     case PLIANT_ACT_GIVE_UP_NODE:
         node_leaves(h, node_named(h, act->node.node));
         return 0;
@@ -442,6 +456,7 @@ static int on_action(struct host *h, int64_t now_ms, const struct pliant_action 
         h->declared = 0;
         return 0;
     case PLIANT_ACT_NOTIFY: /* simulated tasks do nothing about it */
+    case PLIANT_ACT_REPORT_TAKEN:
     case PLIANT_ACT_REFUSED:
     case PLIANT_ACT_STATE_CHANGED:
     case PLIANT_ACT_STATUS_CHANGED:

@@ -43,6 +43,7 @@ struct host {
     const struct job_vertex_spec *sims; /* [n_vertices], or NULL: nothing special */
     struct prng prng;                   /* draws from the ranges in `sims` */
     bool answers_stop; /* the host says how the savepoint of a stop ends; else the trace does */
+    uint64_t launches_told; /* of a worker group: the trace says how the next ones end */
     struct cluster cluster;
     struct queue queue;
     struct attempts *vertices; /* [n_vertices] by id - 1, then by subtask */

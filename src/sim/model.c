@@ -413,6 +413,8 @@ static void take_checkpoint(struct model *m, const struct pliant_event *ev, int6
         else
             *id = ev->checkpoint.id;
     }
+    if (!ev->checkpoint.own_accord && ev->checkpoint.id == m->registering)
+        m->registering = 0;
     for (size_t i = 0; !ev->checkpoint.own_accord && i < m->checkpoints.n; i++) {
         if (m->checkpoints.v[i].id != ev->checkpoint.id)
             continue;
@@ -502,6 +504,7 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
     case PLIANT_EV_TICK:
     case PLIANT_EV_TASK_END_OF_DATA:
     case PLIANT_EV_GLOBAL_FAILURE:
+    case PLIANT_EV_REPORT:
     case PLIANT_EV_CHECKPOINT_REQUESTED:
     case PLIANT_EV_CANCEL:
     case PLIANT_EV_SUSPEND:
@@ -585,11 +588,31 @@ static void move_begins(struct model *m, bool drains, int64_t now_ms)
                m->plan.slots.n, offered(m));
 }
 
+static bool of_group(const struct model *m)
+{
+    return pliant_job_is_group(m->job);
+}
+
+/* Its own budgets pay for all but moves and resizes; which one is a matter of what drains, and why.
+ */
+static void group_restart_begins(struct model *m, const struct pliant_action *act)
+{
+    m->batches++;
+    m->backoff_ms = act->change.detail;
+    if (act->flag[2] == PLIANT_REASON_RESTARTS_SUPPRESSED)
+        broken(m, "a group's budgets replace the limit of the restart strategy", "it was asked");
+}
+
 static void restart_begins(struct model *m, const struct pliant_action *act, int64_t now_ms)
 {
     int64_t most = m->cfg->drain_max_restarts;
 
     m->backoff_ms = 0;
+    if (of_group(m) && act->flag[2] != PLIANT_REASON_RESCALE &&
+        act->flag[2] != PLIANT_REASON_RECLAIM && act->flag[2] != PLIANT_REASON_DRAIN) {
+        group_restart_begins(m, act);
+        return;
+    }
     switch ((int)act->flag[2]) {
     case PLIANT_REASON_RESCALE:
         return;
@@ -618,6 +641,11 @@ static void job_fails(struct model *m, const struct pliant_action *act, int64_t 
 {
     int64_t most = m->cfg->drain_max_restarts;
 
+    if (act->flag[2] == PLIANT_REASON_WORKER_BUDGET_EXHAUSTED ||
+        act->flag[2] == PLIANT_REASON_PREEMPTION_BUDGET_EXHAUSTED ||
+        act->flag[2] == PLIANT_REASON_LAUNCH_BUDGET_EXHAUSTED)
+        m->batches++;
+    m->reset_limit_reached |= act->flag[2] == PLIANT_REASON_RESET_LIMIT_REACHED;
     if (act->flag[2] == PLIANT_REASON_RESTARTS_SUPPRESSED && charge(m, &m->restarts, now_ms))
         broken(m, "the restart strategy is asked", "fails though it says yes");
     if (act->flag[2] == PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED &&
@@ -640,6 +668,7 @@ static void retry_begins(struct model *m, const struct pliant_action *act, int64
 static void creation_fails(struct model *m, const struct pliant_action *act, int64_t now_ms)
 {
     bool recoverable = act->flag[2] == PLIANT_REASON_NOT_ENOUGH_RESOURCES ||
+
                        (act->flag[2] == PLIANT_REASON_CREATION_FAILED && m->plan.recoverable);
 
     if (recoverable && charge(m, &m->creations, now_ms))
@@ -681,6 +710,17 @@ static void change_state(struct model *m, const struct pliant_action *act, int64
         job_fails(m, act, now_ms);
     if (to == PLIANT_RETRYING_EXECUTION_GRAPH_CREATION)
         retry_begins(m, act, now_ms);
+    if (to == PLIANT_CREATING_EXECUTION_GRAPH && now_ms < m->hold_until_ms &&
+        act->flag[2] != PLIANT_REASON_RESOURCE_TIMEOUT)
+        broken(m, "a launch waits for its back-off", "%" PRId64 " ms too early",
+               m->hold_until_ms - now_ms);
+    if (of_group(m) && from == PLIANT_CREATING_EXECUTION_GRAPH)
+        m->hold_until_ms =
+            to == PLIANT_WAITING_FOR_RESOURCES ? instant_after(now_ms, act->change.detail) : 0;
+    if (from == PLIANT_CREATING_EXECUTION_GRAPH && to != PLIANT_EXECUTING && m->n_live > 0 &&
+        act->flag[2] != PLIANT_REASON_SUSPEND_REQUESTED)
+        broken(m, "a launch that is given up stops all workers first", "%" PRIu32 " live",
+               m->n_live);
     if (from == PLIANT_CREATING_EXECUTION_GRAPH && to == PLIANT_FINISHED)
         creation_fails(m, act, now_ms);
     if (to != PLIANT_EXECUTING && to != PLIANT_STOP_WITH_SAVEPOINT)
@@ -785,6 +825,19 @@ static void occupy(struct model *m, struct model_slot *slot, uint32_t id, uint32
     slot->subtask = subtask;
 }
 
+/* The workers of a group start together, when none of those before them lives. */
+static void check_launch(struct model *m, const struct pliant_task *id)
+{
+    if (m->state != PLIANT_CREATING_EXECUTION_GRAPH)
+        broken(m, "the workers of a group start in CreatingExecutionGraph", "in %s",
+               pliant_state_name(m->state));
+    for (size_t i = 0; i < m->tasks[0].n; i++)
+        if (m->tasks[0].v[i].phase != MODEL_OVER && m->tasks[0].v[i].attempt != id->attempt)
+            broken(m, "the workers of a group are of one attempt",
+                   "%" PRIu32 " starts while %" PRIu32 " lives", id->attempt,
+                   m->tasks[0].v[i].attempt);
+}
+
 static void deploy(struct model *m, const struct pliant_action *act,
                    const struct pliant_sched *sched)
 {
@@ -797,13 +850,16 @@ static void deploy(struct model *m, const struct pliant_action *act,
                act->deploy.slot.v);
     if (!slot || !task)
         return;
-    if (m->state != PLIANT_EXECUTING)
+    if (of_group(m))
+        check_launch(m, id);
+    else if (m->state != PLIANT_EXECUTING)
         broken(m, "tasks start in Executing", "in %s", pliant_state_name(m->state));
     if (task->phase != MODEL_OVER || id->attempt <= task->attempt)
         broken(m, "an attempt starts once, after those before it",
                "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32 " after %" PRIu32,
                id->vertex.v, id->subtask, id->attempt, task->attempt);
-    if (!completed(m, act->deploy.restore) || act->deploy.restore != m->plan.restore)
+    if (!completed(m, act->deploy.restore) ||
+        (!of_group(m) && act->deploy.restore != m->plan.restore))
         broken(m, "tasks start from a completed checkpoint", "%" PRIu64, act->deploy.restore);
     occupy(m, slot, act->deploy.slot.v, m->group_of[id->vertex.v - 1], id->subtask);
     *task = (struct model_task){.attempt = id->attempt,
@@ -922,6 +978,18 @@ static void notify(struct model *m, const struct pliant_action *act,
         broken(m, "tasks on nodes that drain are notified", "of %s", node->name);
 }
 
+/* Also the next one, when the host has said nothing for too long. */
+static void register_checkpoint(struct model *m, const struct pliant_action *act, int64_t now_ms)
+{
+    bool pending = m->registering && now_ms - m->registered_at_ms < m->cfg->checkpoint_timeout_ms;
+
+    if (!of_group(m) || pending || !act->registered.id || completed(m, act->registered.id))
+        broken(m, "one checkpoint is registered at a time, under an id of its own", "%" PRIu64,
+               act->registered.id);
+    m->registering = act->registered.id;
+    m->registered_at_ms = now_ms;
+}
+
 static void refuse(struct model *m, const struct pliant_event *ev)
 {
     switch ((int)ev->kind) {
@@ -970,6 +1038,14 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
         return;
     case PLIANT_ACT_CHECKPOINT:
         trigger(m, act, now_ms);
+        return;
+    case PLIANT_ACT_REGISTER:
+        register_checkpoint(m, act, now_ms);
+        return;
+    case PLIANT_ACT_REPORT_TAKEN:
+        if (!task_meant(m, &act->report.task))
+            broken(m, "who waits is told that a report is over", "rank %" PRIu32,
+                   act->report.task.subtask);
         return;
     case PLIANT_ACT_GIVE_UP_NODE:
         give_up(m, act, now_ms, sched);
@@ -1088,7 +1164,7 @@ static void check_progress(struct model *m, const struct pliant_sched *sched)
         stuck = !timer && (offered(m) >= sum_of_groups(m, m->min) || m->cfg->resource_wait_ms >= 0);
         break;
     case PLIANT_CREATING_EXECUTION_GRAPH:
-        stuck = !timer && !m->plan.pending;
+        stuck = !timer && !m->plan.pending && m->n_live == 0;
         break;
     case PLIANT_RETRYING_EXECUTION_GRAPH_CREATION:
         stuck = !timer;
@@ -1111,6 +1187,48 @@ static void check_progress(struct model *m, const struct pliant_sched *sched)
     }
     if (stuck)
         broken(m, "something can always move the job", "in %s", pliant_state_name(m->state));
+}
+
+static void check_budget(struct model *m, const char *name, uint64_t before, uint64_t now,
+                         int64_t limit)
+{
+    bool goes_on = m->state != PLIANT_FAILING && m->state != PLIANT_CREATING_EXECUTION_GRAPH &&
+                   m->state != PLIANT_CANCELING && m->state != PLIANT_FINISHED;
+
+    if (now < before || now > before + 1)
+        broken(m, "a batch charges one budget by one", "%s: %" PRIu64 " after %" PRIu64, name, now,
+               before);
+    if (goes_on && limit >= 0 && now > (uint64_t)limit)
+        broken(m, "no budget is exceeded", "%s: %" PRIu64 " of %" PRId64, name, now, limit);
+}
+
+/* A batch of deaths charges one budget; launches that fail charge theirs before they are over. */
+static void check_group(struct model *m, const struct pliant_sched *sched)
+{
+    const struct pliant_counts *b = &m->before;
+    struct pliant_counts now;
+    uint64_t workers, launches;
+
+    if (!of_group(m))
+        return;
+    pliant_counts(sched, &now);
+    check_budget(m, "max-failures", b->failures_charged, now.failures_charged,
+                 m->cfg->group.max_failures);
+    check_budget(m, "max-preemption-failures", b->preemptions_charged, now.preemptions_charged,
+                 m->cfg->group.max_preemption_failures);
+    check_budget(m, "controller-failure-limit", b->launch_failures, now.launch_failures,
+                 m->cfg->group.controller_failure_limit);
+    workers = now.failures_charged - b->failures_charged + now.preemptions_charged -
+              b->preemptions_charged;
+    launches = now.launch_failures - b->launch_failures;
+    if (!m->reset_limit_reached && (workers > m->batches || m->batches > workers + launches))
+        broken(m, "a batch charges one budget by one",
+               "%" PRIu32 " batches, %" PRIu64 " and %" PRIu64 " launches", m->batches, workers,
+               launches);
+    if (now.group_attempt < b->group_attempt || now.group_attempt > b->group_attempt + 1)
+        broken(m, "attempts of a group are counted", "%" PRIu32 " after %" PRIu32,
+               now.group_attempt, b->group_attempt);
+    m->before = now;
 }
 
 static void check_figures(struct model *m, const struct pliant_sched *sched)
@@ -1138,6 +1256,7 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
                        const struct pliant_actions *acts, const struct pliant_sched *sched)
 {
     m->steps++;
+    m->batches = 0;
     if (!m->archived)
         take_event(m, ev, now_ms);
     else if (ev->kind == PLIANT_EV_STOP || ev->kind == PLIANT_EV_SAVEPOINT_REQUESTED)
@@ -1153,6 +1272,7 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
         check_reclaims(m);
         check_progress(m, sched);
         check_figures(m, sched);
+        check_group(m, sched);
     }
     return m->broken;
 }

@@ -16,6 +16,9 @@
  *             restart waits for its tasks and for the back-off
  *   wishes    what is declared is what the bounds add up to; each savepoint asked for is
  *             answered once
+ *   groups    the workers of a group have one attempt number, and none of the attempt before lives
+ *             when they start; a batch of deaths charges one budget by one, and none beyond its
+ *             limit; only those who wait for it are told that a report is over
  *   progress  there is always something that can move the job
  *
  * Owner   borrows job and config; model_free() frees the rest
@@ -118,6 +121,14 @@ struct model {
     int64_t longest_ms; /* checkpoint */
     uint32_t wishes;    /* savepoints that are asked for and not answered */
     bool record_open;
+
+    /* worker groups */
+    struct pliant_counts before; /* this step */
+    uint32_t batches;            /* in this step: restarts and ends that deaths led to */
+    bool reset_limit_reached;    /* by a death or a resize, who knows */
+    int64_t hold_until_ms;       /* no plan before */
+    uint64_t registering;        /* id of the checkpoint that is to be written down; 0: none */
+    int64_t registered_at_ms;    /* when that was asked for */
 };
 
 int model_init(struct model *m, const struct pliant_job *job, const struct pliant_config *cfg);

@@ -28,6 +28,7 @@ enum answer_kind {
     ANSWER_CANCELED,
     ANSWER_CHECKPOINT, /* .checkpoint */
     ANSWER_SAVEPOINT,
+    ANSWER_REGISTERED,
     ANSWER_GRANTED, /* .grant */
 };
 

@@ -257,6 +257,8 @@ static bool action(const struct report *r, struct json *j, const struct pliant_a
     case PLIANT_ACT_DEPLOY:
     case PLIANT_ACT_CANCEL:
     case PLIANT_ACT_CHECKPOINT:
+    case PLIANT_ACT_REGISTER:
+    case PLIANT_ACT_REPORT_TAKEN:
     case PLIANT_ACT_ARCHIVED:
     case PLIANT_ACTIONS:
         break;

@@ -36,6 +36,7 @@ static const char *template_of(enum pliant_reason reason)
         [PLIANT_REASON_BACKOFF_OVER] = "back-off is over: {slots}, {wanted}",
         [PLIANT_REASON_TARGET_REACHABLE] = "all tasks are down, {slots} as planned",
         [PLIANT_REASON_TARGET_UNREACHABLE] = "all tasks are down, not as planned: {slots}, {wanted}",
+        [PLIANT_REASON_LAUNCHED] = "runs with {runs}{restore}",
         [PLIANT_REASON_ALL_FINISHED] = "all tasks finished",
         [PLIANT_REASON_ALL_CANCELED] = "all tasks are down",
         [PLIANT_REASON_CANCEL_REQUESTED] = "canceled on request",
@@ -51,9 +52,20 @@ static const char *template_of(enum pliant_reason reason)
         [PLIANT_REASON_NOT_ENOUGH_RESOURCES] = "not enough slots: {slots}, {wanted}",
         [PLIANT_REASON_TOO_MANY_CHECKPOINT_FAILURES] = "too many checkpoints failed{backoff}",
         [PLIANT_REASON_STOPPING_FAILED] = "the savepoint is there, but {failed}",
+        [PLIANT_REASON_LAUNCH_FAILED] = "the launch failed{backoff}",
+        [PLIANT_REASON_LAUNCH_TIMEOUT] = "the workers did not come up in time{backoff}",
+        [PLIANT_REASON_PREEMPTED] = "{failed}, preempted{backoff}",
+        [PLIANT_REASON_PORT_IN_USE] = "{failed}, the port is taken{backoff}",
+        [PLIANT_REASON_CHECKPOINT_PATHS_DIFFER] = "checkpoints of one report differ in their place",
         [PLIANT_REASON_NOT_RECOVERABLE] = "{failed}: can't be recovered from",
         [PLIANT_REASON_RESTARTS_SUPPRESSED] = "{failed}: no restart is left",
         [PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED] = "no move is left for a drain",
+        [PLIANT_REASON_WORKER_BUDGET_EXHAUSTED] = "{failed}: max-failures is exhausted",
+        [PLIANT_REASON_PREEMPTION_BUDGET_EXHAUSTED] =
+            "{failed}: max-preemption-failures is exhausted",
+        [PLIANT_REASON_LAUNCH_BUDGET_EXHAUSTED] =
+            "the launch failed: controller-failure-limit is exhausted",
+        [PLIANT_REASON_RESET_LIMIT_REACHED] = "one restart more than reset-limit allows",
     };
     /* clang-format on */
     return templates[reason] ? templates[reason] : pliant_reason_name(reason);
@@ -110,7 +122,8 @@ static void put_backoff(FILE *out, const struct change *c)
     uint8_t to = c->a->flag[1];
     char span[TIME_TEXT_MAX];
 
-    if (to == PLIANT_RESTARTING || to == PLIANT_RETRYING_EXECUTION_GRAPH_CREATION)
+    if (to == PLIANT_RESTARTING || to == PLIANT_RETRYING_EXECUTION_GRAPH_CREATION ||
+        (to == PLIANT_WAITING_FOR_RESOURCES && c->a->change.detail > 0))
         fprintf(out, ", back-off %s", time_span(span, c->a->change.detail));
 }
 
@@ -290,6 +303,8 @@ const char *sentence_of_cause(enum pliant_reason reason)
         [PLIANT_REASON_DRAINING_NODE_LOST] = "loss of a draining node",
         [PLIANT_REASON_GLOBAL_FAILURE] = "global failure",
         [PLIANT_REASON_TOO_MANY_CHECKPOINT_FAILURES] = "failed checkpoints",
+        [PLIANT_REASON_PREEMPTED] = "preemption",
+        [PLIANT_REASON_PORT_IN_USE] = "port in use",
     };
     return causes[reason] ? causes[reason] : "failure";
 }

@@ -17,6 +17,7 @@ struct sim {
     bool has_next; /* `next` is the trace's next event; else the trace is over */
     struct trace_event next;
     size_t fetched; /* of the setup's events */
+    char cause[64]; /* in the event that is delivered */
 };
 
 static int fetch(struct sim *s)
@@ -203,11 +204,110 @@ static void fail_next_creation(struct sim *s, const struct trace_event *t)
              t->cause ? t->cause : "the execution graph could not be created");
 }
 
+/* ---- worker groups --------------------------------------------------------------------------- */
+
+#define SIGTERM_NUMBER 15
+#define SIGKILL_NUMBER 9
+#define EXIT_BY_SIGNAL                                                                             \
+    128 /* a shell's exit code for a child that a signal killed, less its number */
+
+static enum pliant_death death_of(const struct trace_event *t)
+{
+    int64_t number = t->signal > 0 ? t->signal : t->code - EXIT_BY_SIGNAL;
+
+    if (number == SIGTERM_NUMBER || number == SIGKILL_NUMBER)
+        return PLIANT_DEATH_TERMINATED;
+    return t->signal > 0 ? PLIANT_DEATH_CRASH : PLIANT_DEATH_ERROR;
+}
+
+static struct pliant_event exit_event(struct sim *s, const struct trace_event *t)
+{
+    struct pliant_event ev = {.kind = PLIANT_EV_TASK_FINISHED, .task = task_of(s, t)};
+
+    if (t->code == 0)
+        return ev;
+    ev = (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED};
+    ev.failure.task = task_of(s, t);
+    ev.failure.recoverable = true;
+    ev.failure.death = death_of(t);
+    snprintf(s->cause, sizeof s->cause, t->signal > 0 ? "killed by signal %lld" : "exit code %lld",
+             (long long)(t->signal > 0 ? t->signal : t->code));
+    ev.failure.cause = t->cause ? t->cause : s->cause;
+    return ev;
+}
+
+static struct pliant_event report_event(const struct sim *s, const struct trace_event *t)
+{
+    struct pliant_event ev = {.kind = PLIANT_EV_REPORT};
+
+    ev.report.task = task_of(s, t);
+    ev.report.call = t->call;
+    ev.report.path = t->path;
+    return ev;
+}
+
+/* A worker of the launch that goes on, from this rank on. */
+static const struct attempt *launching(const struct sim *s, uint32_t *rank)
+{
+    const pliant_vertex_id worker = {1};
+
+    for (; pliant_state(s->sched) == PLIANT_CREATING_EXECUTION_GRAPH &&
+           *rank < pliant_parallelism(s->sched, worker);
+         ++*rank) {
+        const struct attempt *a = host_attempt(&s->host, worker, *rank);
+
+        if (a && a->phase != PHASE_CANCELING && a->phase != PHASE_RUNNING)
+            return a;
+    }
+    return NULL;
+}
+
+static void told_of_launch(struct sim *s)
+{
+    s->host.launches_told -= s->host.launches_told > 0;
+}
+
+/* All workers of the launch that goes on are up: a step for each but the last. */
+static int launched(struct sim *s, const struct trace_event *t, struct pliant_event *ev)
+{
+    const struct attempt *a;
+    bool any = false;
+    int r = 0;
+
+    told_of_launch(s);
+    for (uint32_t rank = 0; !r && (a = launching(s, &rank)) != NULL; rank++) {
+        if (any)
+            r = step(s, ev, t->line);
+        any = true;
+        *ev = (struct pliant_event){.kind = PLIANT_EV_TASK_RUNNING, .task = {{1}, rank, a->number}};
+    }
+    return r;
+}
+
+/* The launch that goes on fails, or the next one. */
+static void launch_failed(struct sim *s, const struct trace_event *t, struct pliant_event *ev)
+{
+    uint32_t rank = 0;
+    const struct attempt *a = launching(s, &rank);
+    const char *cause = t->cause ? t->cause : "the launch failed";
+
+    told_of_launch(s);
+    if (a) {
+        *ev = (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED};
+        ev->failure.task = (struct pliant_task){{1}, rank, a->number};
+        ev->failure.recoverable = true;
+        ev->failure.cause = cause;
+        return;
+    }
+    s->host.creation_fails = s->host.creation_recoverable = true;
+    snprintf(s->host.creation_cause, sizeof s->host.creation_cause, "%s", cause);
+}
+
 static int deliver_trace_event(struct sim *s)
 {
     const struct trace_event *t = &s->next;
     struct pliant_event ev = {.kind = PLIANT_EV_TICK};
-    int r;
+    int r = 0;
 
     switch (t->kind) {
     case TRACE_NODE_UP:
@@ -249,10 +349,23 @@ static int deliver_trace_event(struct sim *s)
     case TRACE_STOP_WITH_SAVEPOINT:
         ev = stop_event(s);
         break;
+    case TRACE_LAUNCHED:
+        r = launched(s, t, &ev);
+        break;
+    case TRACE_LAUNCH_FAILED:
+        launch_failed(s, t, &ev);
+        break;
+    case TRACE_WORKER_EXIT:
+        ev = exit_event(s, t);
+        break;
+    case TRACE_REPORT:
+        ev = report_event(s, t);
+        break;
     case TRACE_KINDS:
         break;
     }
-    r = step(s, &ev, t->line);
+    if (!r)
+        r = step(s, &ev, t->line);
     return r ? r : fetch(s);
 }
 
@@ -351,6 +464,7 @@ int sim_run(const struct sim_setup *setup, struct spec_error *err)
         s.host.prng.state = (uint64_t)setup->cfg->seed;
         s.host.latency = setup->latency;
         s.host.answers_stop = !setup->trace_savepoints;
+        s.host.launches_told = setup->trace_launches;
         r = run(&s);
         host_free(&s.host);
     }

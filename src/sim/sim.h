@@ -29,8 +29,9 @@ struct sim_setup {
     struct trace *trace; /* at its first event; NULL: `events` instead */
     const struct trace_event *events;
     size_t n_events;
-    bool trace_savepoints; /* the trace says how the savepoint of a stop ends */
-    int64_t until_ms;      /* what is due then still runs */
+    bool trace_savepoints;   /* the trace says how the savepoint of a stop ends */
+    uint64_t trace_launches; /* of a worker group: so many launches wait for the trace's word */
+    int64_t until_ms;        /* what is due then still runs */
     struct sim_observer *const *observers;
     size_t n_observers;
 };

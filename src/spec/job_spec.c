@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "spec/doc_build.h"
+#include "spec/options.h"
 #include "spec/memory.h"
+#include "util/decimal.h"
 #include "util/hash.h"
 #include "util/nearest.h"
 
@@ -310,6 +312,102 @@ static int decode_vertices(struct decoder *d, const struct doc *map)
     return r;
 }
 
+/* ---- a worker group -------------------------------------------------------------------------- */
+
+/* An option that shapes the job: in the group, or in `config`, flat or nested. */
+static const struct doc *group_option(const struct decoder *d, const char *key,
+                                      const char *full_key)
+{
+    const struct doc *config = d->spec->config, *at = doc_get(d->spec->group, key);
+
+    if (!at && config)
+        at = doc_get(config, full_key);
+    if (!at && config && doc_get(config, "worker-group"))
+        at = doc_get(doc_get(config, "worker-group"), key);
+    return at;
+}
+
+/* A number, or one in a text, as values of options may be. */
+static int workers(const struct decoder *d, const struct doc *at, int64_t *ret)
+{
+    if (!at)
+        return 0;
+    if (doc_is_scalar(at) && decimal_read_int(at->text, ret) && *ret >= 1 &&
+        *ret <= PLIANT_MAX_PARALLELISM)
+        return 0;
+    return doc_error(d->f, at, d->err, "accepted: an integer from 1 to %u", PLIANT_MAX_PARALLELISM);
+}
+
+/* Both default to the parallelism. */
+static int decode_workers(const struct decoder *d, const struct doc *map,
+                          struct pliant_vertex_spec *v)
+{
+    const struct doc *least = group_option(d, "min-workers", "worker-group.min-workers");
+    const struct doc *most = group_option(d, "max-workers", "worker-group.max-workers");
+    int64_t n = 1, min, max;
+    int r = parallelism(d, map, "parallelism", &n);
+
+    min = max = n;
+    if (r == 0)
+        r = workers(d, least, &min);
+    if (r == 0)
+        r = workers(d, most, &max);
+    if (r == 0 && min > max)
+        return doc_error(d->f,
+                         least  ? least
+                         : most ? most
+                                : map,
+                         d->err,
+                         "min-workers is %lld, max-workers %lld; accepted: not more than that",
+                         (long long)min, (long long)max);
+    v->min_parallelism = min;
+    v->parallelism = v->max_parallelism = max;
+    return r;
+}
+
+/* All that is no option is read here; the options are looked at, so that a wrong one is found
+ * whoever reads the job. */
+static int check_group_options(const struct decoder *d, const struct doc *map)
+{
+    struct options scratch = {0};
+    int r = options_add_job(&scratch, d->f, NULL, map, d->err);
+
+    options_free(&scratch);
+    return r;
+}
+
+static int decode_group(struct decoder *d, const struct doc *job, const struct doc *map)
+{
+    struct job_vertex_spec *spec;
+    int r;
+
+    if (doc_get(job, "vertices") || doc_get(job, "edges"))
+        return doc_error(d->f, map, d->err,
+                         "accepted: vertices and edges, or a worker group, not both");
+    if (map->kind != DOC_MAP)
+        return doc_error(d->f, map, d->err, "is %s; accepted: a map", doc_kind_name(map->kind));
+    d->spec->group = map;
+    spec = own(d, 1, sizeof *spec);
+    d->vertices = mem_zero(spec_memory, 1, sizeof *d->vertices);
+    if (!spec || !d->vertices)
+        return doc_no_memory(d->f, d->err);
+    d->spec->vertices = spec;
+    d->vertices->id = PLIANT_WORKER_VERTEX;
+    d->job.vertices = d->vertices;
+    d->job.n_vertices = 1;
+    d->job.worker_group = true;
+    r = check_group_options(d, map);
+    if (r == 0)
+        r = decode_workers(d, map, d->vertices);
+    if (r == 0)
+        r = decode_sim(d, map, &spec->sim);
+    if (r == 0)
+        r = decode_argv(d, map, &spec->command);
+    if (r == 0)
+        r = decode_env(d, map, &spec->command);
+    return r < 0 ? r : decode_cwd(d, map, &spec->command);
+}
+
 /* ---- edges ----------------------------------------------------------------------------------- */
 
 static int unknown_vertex(const struct decoder *d, const struct doc *at)
@@ -484,7 +582,8 @@ int job_spec_error(const struct doc_file *f, const struct doc *map, const struct
         if (strcmp(why->field, of_edges[i]) == 0)
             list = "edges";
     if (why->item != UINT32_MAX)
-        at = element(map, list, why->item);
+        at = doc_get(map, "worker_group") ? doc_get(map, "worker_group")
+                                          : element(map, list, why->item);
     field = at ? doc_get(at, why->field) : NULL;
     return doc_error(f, field ? field : at, err, "%s", why->text);
 }
@@ -509,9 +608,6 @@ static int decode_job(struct decoder *d, const struct doc *map)
     if (r < 0)
         return r;
     group = doc_get(map, "worker_group");
-    if (group)
-        return doc_error(d->f, group, d->err,
-                         "worker groups are not available yet; accepted: vertices and edges");
     config = doc_get(map, "config");
     if (config && config->kind != DOC_MAP && config->kind != DOC_NULL)
         return doc_error(d->f, config, d->err, "is %s; accepted: a map of options",
@@ -519,7 +615,7 @@ static int decode_job(struct decoder *d, const struct doc *map)
     d->spec->config = config && config->kind == DOC_MAP ? config : NULL;
     r = doc_optional(doc_string(d->f, map, "name", PLIANT_NAME_MAX, &d->job.name, d->err));
     if (r == 0)
-        r = decode_vertices(d, map);
+        r = group ? decode_group(d, map, group) : decode_vertices(d, map);
     if (r == 0)
         r = decode_edges(d, map);
     if (r == 0)

@@ -1,12 +1,12 @@
 /* job_spec.h - a job as its file describes it
  *
  * The core gets `job`; the rest is kept as plain values for those who read it: the options for
- * options_add(), speed-up and sizes for the simulator, commands for the service.
+ * options_add_job(), speed-up and sizes for the simulator, commands for the service.
  *
  * Shapes  vertices[pliant_job_vertices(job)] by id - 1
  * Owner   job_spec_free() frees all of it. `doc` and `config` are of the document: a spec that
  *         was read from a file owns it; one that was decoded from a part of another document
- *         borrows that, for `config` only
+ *         borrows that, for `config` and `group` only
  * Errors  -EINVAL with file, line, field and what is accepted; -ENOMEM; the errno of reading
  * Source  the schema of job specs, version 1 (docs/simulator.md)
  */
@@ -72,6 +72,7 @@ struct job_spec {
     const struct job_vertex_spec *vertices;
     struct job_progress progress;
     const struct doc *config; /* a map, or NULL */
+    const struct doc *group;  /* worker_group, a map: of options, and what is read here; or NULL */
     struct doc_file doc;      /* empty where another document is borrowed */
     struct job_block *blocks; /* internal: what the arrays and strings live in */
 };

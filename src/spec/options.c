@@ -14,13 +14,21 @@
 #define KEY_MAX 255u    /* bytes of a dotted name */
 #define NAMES_SHOWN 12u /* of options that are ignored */
 #define TYPO_MAX 2u     /* letters that may be wrong in one of them to be taken for ours */
+#define GROUP "worker-group"
 #define RETRY "jobmanager.adaptive-scheduler.retry-execution-graph-creation."
 
 /* Names below these are Pliant's to know; a typo there is an error. */
 static const char *const prefixes[] = {
-    "execution.checkpointing", "heartbeat", "jobmanager.adaptive-scheduler",
-    "jobmanager.scheduler",    "pliant",    "restart-strategy",
-    "scheduler-mode",          "slot",      "web.adaptive-scheduler",
+    "execution.checkpointing",
+    "heartbeat",
+    "jobmanager.adaptive-scheduler",
+    "jobmanager.scheduler",
+    "pliant",
+    "restart-strategy",
+    "scheduler-mode",
+    "slot",
+    "web.adaptive-scheduler",
+    "worker-group",
 };
 
 /* Flink has these below the prefixes, and they mean nothing to Pliant. */
@@ -222,6 +230,43 @@ int options_add(struct options *o, enum options_layer layer, const struct doc_fi
     return flatten(o, layer, f, map, key, 0, err);
 }
 
+const char *const options_group_keys[] = {"parallelism", "command", "env", "cwd", "sim", NULL};
+
+static bool is_group_key(const char *key)
+{
+    for (const char *const *k = options_group_keys; *k; k++)
+        if (strcmp(key, *k) == 0)
+            return true;
+    return doc_is_extra(key);
+}
+
+static int add_member(struct options *o, const struct doc_file *f, const struct doc *c,
+                      struct spec_error *err)
+{
+    const struct origin from = {OPTIONS_JOB, f, c};
+    char key[KEY_MAX + 1];
+    size_t n = strlen(c->key);
+
+    if (n == 0 || n + sizeof GROUP > KEY_MAX)
+        return doc_error(f, c, err, "the name has %zu bytes; accepted: the name of an option", n);
+    snprintf(key, sizeof key, GROUP ".%s", c->key);
+    if (c->kind == DOC_MAP)
+        return flatten(o, OPTIONS_JOB, f, c, key, n + sizeof GROUP, err);
+    return add(o, &from, key, doc_is_scalar(c) ? c->text : NULL, err);
+}
+
+int options_add_job(struct options *o, const struct doc_file *f, const struct doc *config,
+                    const struct doc *group, struct spec_error *err)
+{
+    int r = options_add(o, OPTIONS_JOB, f, config, err);
+
+    o->worker_group = group != NULL;
+    for (const struct doc *c = group ? group->child : NULL; c && r == 0; c = c->next)
+        if (!is_group_key(c->key))
+            r = add_member(o, f, c, err);
+    return r;
+}
+
 int options_read(struct options *o, const char *path, struct spec_error *err)
 {
     struct doc_file f;
@@ -376,6 +421,7 @@ int options_resolve(const struct options *o, struct pliant_config *ret, struct s
     int r;
 
     pliant_config_init(&cfg);
+    cfg.worker_group = o->worker_group;
     for (size_t i = 0; (option = pliant_option_at(i)) != NULL; i++) {
         const struct option_setting *s = winner(o, option);
 

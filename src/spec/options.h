@@ -2,7 +2,8 @@
  *
  *     struct options o = {0};
  *     options_read(&o, "conf.yaml", &err);                      the option file
- *     options_add(&o, OPTIONS_JOB, &job.doc, job.config, &err); the job's `config`
+ *     options_add_job(&o, &job.doc, job.config, job.group, &err); the job's `config`, and the
+ *                                                               options of its worker group
  *     options_define(&o, "pliant.seed=7", &err);                -D
  *     options_resolve(&o, &cfg, &err);
  *     options_warn(&o, print_warning, NULL);
@@ -48,6 +49,7 @@ struct option_setting {
 struct options {
     struct VEC(struct option_setting) settings;
     struct VEC(char *) ignored; /* names that other parts of Flink read */
+    bool worker_group;          /* the job is one: its defaults hold */
 };
 
 int options_read(struct options *o, const char *path, struct spec_error *err);
@@ -55,6 +57,13 @@ int options_read(struct options *o, const char *path, struct spec_error *err);
 /* `map` NULL adds nothing. */
 int options_add(struct options *o, enum options_layer layer, const struct doc_file *f,
                 const struct doc *map, struct spec_error *err);
+
+/* What a job says: its `config`, and the members of its `worker_group` that are options, whose
+ * names stand there without their prefix. Either may be NULL. */
+int options_add_job(struct options *o, const struct doc_file *f, const struct doc *config,
+                    const struct doc *group, struct spec_error *err);
+/* Members of a worker group that are no options. */
+extern const char *const options_group_keys[];
 
 /* "name=value"; a later one goes before an earlier one. */
 int options_define(struct options *o, const char *assignment, struct spec_error *err);

@@ -16,6 +16,12 @@ static const struct {
     {"execution.checkpointing.interval", "Checkpoints"},
     {"restart-strategy.type", "Failures"},
     {"pliant.drain.lead", "Drains"},
+    {"worker-group.min-workers", "Worker groups"},
+    {"worker-group.preemption-grace", "Worker groups: drains"},
+    {"worker-group.resize-monitor-interval", "Worker groups: sizes"},
+    {"worker-group.start-timeout", "Worker groups: launch and health"},
+    {"worker-group.storage-path", "Worker groups: checkpoints"},
+    {"worker-group.actor.max-restarts", "Actors and placement groups"},
     {"slot.idle.timeout", "Slots, nodes, histories"},
     {"pliant.sim.deploy-latency", "The simulated cluster"},
 };

@@ -286,8 +286,9 @@ static const char *const keys_of[PLIANT_EVENTS][10] = {
     [PLIANT_EV_TASK_END_OF_DATA] = {TASK_KEYS},
     [PLIANT_EV_TASK_FINISHED] = {TASK_KEYS},
     [PLIANT_EV_TASK_CANCELED] = {TASK_KEYS},
-    [PLIANT_EV_TASK_FAILED] = {TASK_KEYS, "recoverable", "cause"},
+    [PLIANT_EV_TASK_FAILED] = {TASK_KEYS, "recoverable", "cause", "death"},
     [PLIANT_EV_GLOBAL_FAILURE] = {TASK_KEYS, "recoverable", "cause"},
+    [PLIANT_EV_REPORT] = {TASK_KEYS, "call", "path"},
     [PLIANT_EV_CHECKPOINT_COMPLETED] = {CHECKPOINT_KEYS},
     [PLIANT_EV_CHECKPOINT_FAILED] = {CHECKPOINT_KEYS},
     [PLIANT_EV_SAVEPOINT_COMPLETED] = {CHECKPOINT_KEYS},
@@ -319,6 +320,22 @@ static void checkpoint(struct reader *r, struct pliant_event *ev)
     ev->checkpoint.path = text_or_null(r, "path");
     ev->checkpoint.cause = text_or_null(r, "cause");
     sizes(r, ev);
+}
+
+static enum pliant_death death(struct reader *r)
+{
+    const char *name = has(r, "death") ? text(r, "death") : NULL;
+
+    if (!name)
+        return PLIANT_DEATH_ERROR;
+    for (enum pliant_death d = PLIANT_DEATH_ERROR; d < PLIANT_DEATHS; d++)
+        if (strcmp(name, pliant_death_name(d)) == 0)
+            return d;
+    r->error = doc_error(&r->decoder->doc, doc_get(r->map, "death"), r->err,
+                         "unknown death \"%.40s\"; accepted: error, crash, terminated, hung, "
+                         "port-in-use",
+                         name);
+    return PLIANT_DEATH_ERROR;
 }
 
 static void members(struct reader *r, struct pliant_event *ev)
@@ -377,6 +394,12 @@ static void members(struct reader *r, struct pliant_event *ev)
         ev->failure.task = task(r);
         ev->failure.recoverable = truth(r, "recoverable");
         ev->failure.cause = text_or_null(r, "cause");
+        ev->failure.death = death(r);
+        return;
+    case PLIANT_EV_REPORT:
+        ev->report.task = task(r);
+        ev->report.call = id(r, "call");
+        ev->report.path = text_or_null(r, "path");
         return;
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_CHECKPOINT_FAILED:
@@ -590,6 +613,7 @@ static int decode_header(struct recording *rec, struct spec_error *err)
     job = member(&r, "job", DOC_MAP, "a job spec");
     if (r.error)
         return r.error;
+    rec->cfg.worker_group = doc_get(job, "worker_group") != NULL;
     if (pliant_config_resolve(&rec->cfg, &why) < 0)
         return doc_error(&rec->decoder.doc, doc_get(r.map, "options"), err, "%s", why.text);
     return job_spec_decode(&rec->decoder.doc, job, &rec->job, err);

@@ -50,6 +50,14 @@ static void write_edges(struct json *j, const struct pliant_job *job)
     json_end(j, ']');
 }
 
+static void write_group(struct json *j, const struct pliant_job *job)
+{
+    json_begin(j, "worker_group", '{');
+    json_uint(j, "min-workers", job->vertices[0].min_parallelism);
+    json_uint(j, "max-workers", job->vertices[0].parallelism);
+    json_end(j, '}');
+}
+
 /* All options that have a value, so that a later version with other defaults decides the same. */
 static void write_options(struct json *j, const struct pliant_config *cfg)
 {
@@ -73,8 +81,12 @@ void recording_write_header(struct json *j, const struct pliant_job *job,
     json_int(j, "pliant_journal", 1);
     json_begin(j, "job", '{');
     json_string(j, "name", job->name);
-    write_vertices(j, job);
-    write_edges(j, job);
+    if (job->worker_group) {
+        write_group(j, job);
+    } else {
+        write_vertices(j, job);
+        write_edges(j, job);
+    }
     json_end(j, '}');
     write_options(j, cfg);
     pliant_config_get(cfg, "pliant.seed", seed, sizeof seed);
@@ -239,6 +251,13 @@ static void write_event_members(const struct writer *w, const struct pliant_even
         write_task(w, ev->failure.task);
         json_bool(j, "recoverable", ev->failure.recoverable);
         write_text(j, "cause", ev->failure.cause);
+        if (ev->failure.death != PLIANT_DEATH_ERROR)
+            json_string(j, "death", pliant_death_name(ev->failure.death));
+        return;
+    case PLIANT_EV_REPORT:
+        write_task(w, ev->report.task);
+        json_id(j, "call", ev->report.call);
+        write_text(j, "path", ev->report.path);
         return;
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_CHECKPOINT_FAILED:
@@ -445,6 +464,15 @@ static void write_action_members(const struct writer *w, const struct pliant_act
         return;
     case PLIANT_ACT_CHECKPOINT:
         write_checkpoint_wish(j, act);
+        return;
+    case PLIANT_ACT_REGISTER:
+        json_id(j, "id", act->registered.id);
+        write_text(j, "path", act->registered.path);
+        json_id(j, "call", act->registered.call);
+        return;
+    case PLIANT_ACT_REPORT_TAKEN:
+        write_task(w, act->report.task);
+        json_id(j, "call", act->report.call);
         return;
     case PLIANT_ACT_NOTIFY:
         write_node(w, act->notify.node);

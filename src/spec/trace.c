@@ -230,6 +230,7 @@ int trace_scan(struct trace *t, struct trace_summary *ret, struct spec_error *er
 {
     struct trace_summary sum = {0};
     struct trace_event ev;
+    uint64_t told = 0;
     int r = trace_rewind(t, err);
 
     if (r < 0)
@@ -240,6 +241,9 @@ int trace_scan(struct trace *t, struct trace_summary *ret, struct spec_error *er
         sum.has_checkpoints |= ev.kind == TRACE_CHECKPOINT || ev.kind == TRACE_CHECKPOINT_FAILED;
         sum.has_savepoints |=
             ev.kind == TRACE_SAVEPOINT_COMPLETED || ev.kind == TRACE_SAVEPOINT_FAILED;
+        told += ev.kind == TRACE_LAUNCHED || ev.kind == TRACE_LAUNCH_FAILED;
+        if (ev.kind == TRACE_LAUNCHED)
+            sum.launches = told;
     }
     sum.lines = t->lines.line;
     sum.bytes = t->lines.bytes;

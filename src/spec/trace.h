@@ -44,6 +44,10 @@ enum trace_kind {
     TRACE_CANCEL,
     TRACE_SUSPEND,
     TRACE_STOP_WITH_SAVEPOINT,
+    TRACE_LAUNCHED, /* of a worker group, from here on */
+    TRACE_LAUNCH_FAILED,
+    TRACE_WORKER_EXIT,
+    TRACE_REPORT,
     TRACE_KINDS,
 };
 
@@ -77,6 +81,10 @@ struct trace_event {
     bool recoverable;
     const char *cause, *path; /* NULL: not given */
 
+    /* worker_exit: one of them is -1; report: `path` NULL is metrics only */
+    int64_t code, signal;
+    uint64_t call;
+
     /* requirements: bounds that are not given are -1, the default */
     const struct pliant_bounds *bounds;
     size_t n_bounds;
@@ -94,6 +102,7 @@ struct trace_summary {
     int64_t last_t_ms;     /* 0 without events */
     bool has_checkpoints;  /* a checkpoint event, completed or failed */
     bool has_savepoints;   /* the same of savepoints */
+    uint64_t launches;     /* `launched` and `launch_failed` up to the last `launched` */
     uint64_t lines, bytes; /* 0 for a list in a document */
 };
 

@@ -26,12 +26,17 @@ enum key {
     KEY_SUBTASK,
     KEY_RECOVERABLE,
     KEY_VERTICES,
+    KEY_CODE,
+    KEY_SIGNAL,
+    KEY_CALL,
+    KEY_DIR,
     KEYS,
 };
 
 static const char *const key_names[KEYS] = {
-    "t",  "ev",     "node", "slots", "zone",   "domain",  "labels",      "deadline_ms", "reason",
-    "id", "counts", "path", "cause", "vertex", "subtask", "recoverable", "vertices",
+    "t",           "ev",          "node",     "slots",  "zone",   "domain", "labels",
+    "deadline_ms", "reason",      "id",       "counts", "path",   "cause",  "vertex",
+    "subtask",     "recoverable", "vertices", "code",   "signal", "call",   "dir",
 };
 
 #define KEYS_OF_KIND 8
@@ -64,6 +69,12 @@ static const struct kind_row {
     [TRACE_CANCEL] = {"cancel", {KEY_T, KEY_EV}, 2, 2},
     [TRACE_SUSPEND] = {"suspend", {KEY_T, KEY_EV}, 2, 2},
     [TRACE_STOP_WITH_SAVEPOINT] = {"stop_with_savepoint", {KEY_T, KEY_EV}, 2, 2},
+    [TRACE_LAUNCHED] = {"launched", {KEY_T, KEY_EV}, 2, 2},
+    [TRACE_LAUNCH_FAILED] = {"launch_failed", {KEY_T, KEY_EV, KEY_CAUSE}, 2, 3},
+    [TRACE_WORKER_EXIT] = {"worker_exit",
+        {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK, KEY_CODE, KEY_SIGNAL, KEY_CAUSE}, 4, 7},
+    [TRACE_REPORT] = {"report",
+        {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK, KEY_CALL, KEY_DIR}, 5, 6},
     /* clang-format on */
 };
 
@@ -75,9 +86,6 @@ struct object {
     const struct doc *at[KEYS]; /* NULL: it has none such */
     struct spec_error *err;
 };
-
-static const char *const worker_group_kinds[] = {"launched", "launch_failed", "worker_exit",
-                                                 "report", NULL};
 
 /* An integer, or *ret as it is where there is none. */
 static int decode_int(const struct object *o, enum key key, int64_t min, int64_t max, int64_t *ret)
@@ -229,6 +237,37 @@ static int decode_task(const struct object *o, struct trace_event *ev)
     return r;
 }
 
+#define EXIT_CODE_MAX 255
+#define SIGNAL_MAX 64
+
+static int decode_exit(const struct object *o, struct trace_event *ev)
+{
+    int r = decode_task(o, ev);
+
+    ev->code = ev->signal = -1;
+    if (r == 0 && (o->at[KEY_CODE] == NULL) == (o->at[KEY_SIGNAL] == NULL))
+        return doc_error(o->f, o->map, o->err,
+                         "accepted: \"code\" or \"signal\", which worker_exit needs");
+    if (r == 0)
+        r = decode_int(o, KEY_CODE, 0, EXIT_CODE_MAX, &ev->code);
+    if (r == 0)
+        r = decode_int(o, KEY_SIGNAL, 1, SIGNAL_MAX, &ev->signal);
+    return r < 0 ? r : decode_text(o, KEY_CAUSE, &ev->cause);
+}
+
+static int decode_report(const struct object *o, struct trace_event *ev)
+{
+    int64_t call = 0;
+    int r = decode_task(o, ev);
+
+    if (r == 0)
+        r = decode_int(o, KEY_CALL, 1, DOC_INTEGER_MAX, &call);
+    ev->call = (uint64_t)call;
+    if (r < 0 || !o->at[KEY_DIR] || o->at[KEY_DIR]->kind == DOC_NULL)
+        return r;
+    return decode_name(o, KEY_DIR, &ev->path);
+}
+
 static int decode_bounds(const struct object *o, const struct doc *at)
 {
     static const char *const keys[] = {"min", "max", NULL};
@@ -290,6 +329,13 @@ static int decode_rest(const struct object *o, struct trace_event *ev)
         return decode_failure(o, ev);
     case TRACE_REQUIREMENTS:
         return decode_requirements(o, ev);
+    case TRACE_LAUNCH_FAILED:
+        return decode_text(o, KEY_CAUSE, &ev->cause);
+    case TRACE_WORKER_EXIT:
+        return decode_exit(o, ev);
+    case TRACE_REPORT:
+        return decode_report(o, ev);
+    case TRACE_LAUNCHED:
     case TRACE_CANCEL:
     case TRACE_SUSPEND:
     case TRACE_STOP_WITH_SAVEPOINT:
@@ -304,10 +350,6 @@ static int unknown_kind(const struct doc_file *f, const struct doc *at, const ch
 {
     struct nearest n;
 
-    for (const char *const *known = worker_group_kinds; *known; known++)
-        if (strcmp(name, *known) == 0)
-            return doc_error(f, at, err, "events of worker groups (%s) are not available yet",
-                             name);
     nearest_start(&n, name);
     for (size_t i = 0; i < TRACE_KINDS; i++)
         nearest_offer(&n, kinds[i].name);

@@ -130,6 +130,24 @@ static int task(const struct trace_history *h, const struct doc_file *f, const s
     return 0;
 }
 
+/* What only the workers of a group do. */
+static int of_group(const struct trace_history *h, const struct doc_file *f,
+                    const struct doc *object, struct spec_error *err)
+{
+    if (!h->job || pliant_job_is_group(h->job))
+        return 0;
+    return misfit(
+        doc_error(f, doc_get(object, "ev"), err, "accepted only where the job is a worker group"));
+}
+
+static int worker(const struct trace_history *h, const struct doc_file *f, const struct doc *object,
+                  struct trace_event *ev, struct spec_error *err)
+{
+    int r = of_group(h, f, object, err);
+
+    return r ? r : task(h, f, object, ev, err);
+}
+
 static int requirements(const struct trace_history *h, const struct doc_file *f,
                         const struct doc *object, const struct trace_event *ev,
                         struct spec_error *err)
@@ -160,6 +178,12 @@ static int fit(struct trace_history *h, const struct doc_file *f, const struct d
     case TRACE_TASK_CANCELED:
     case TRACE_TASK_FAILED:
         return task(h, f, object, ev, err);
+    case TRACE_LAUNCHED:
+    case TRACE_LAUNCH_FAILED:
+        return of_group(h, f, object, err);
+    case TRACE_WORKER_EXIT:
+    case TRACE_REPORT:
+        return worker(h, f, object, ev, err);
     case TRACE_REQUIREMENTS:
         return requirements(h, f, object, ev, err);
     case TRACE_CHECKPOINT:

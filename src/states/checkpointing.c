@@ -175,8 +175,8 @@ static struct pending_checkpoint end_pending(struct pliant_sched *s, struct chec
     return ended;
 }
 
-static void note_completed(struct pliant_sched *s, uint64_t id, int64_t triggered_at_ms,
-                           const struct pliant_event *ev)
+void checkpoint_note_completed(struct pliant_sched *s, uint64_t id, int64_t triggered_at_ms,
+                               const struct pliant_event *ev)
 {
     struct checkpoint_facts *facts = &s->checkpoints;
 
@@ -198,10 +198,11 @@ static enum checkpoint_news completed(struct pliant_sched *s, struct checkpointi
         int64_t began = ev->checkpoint.triggered_at_ms;
 
         c->ended_at_ms = s->clock.now_ms;
-        note_completed(s, ev->checkpoint.id, began < s->clock.now_ms ? began : s->clock.now_ms, ev);
+        checkpoint_note_completed(s, ev->checkpoint.id,
+                                  began < s->clock.now_ms ? began : s->clock.now_ms, ev);
     } else if (c->checkpoint.exists && c->checkpoint.id == ev->checkpoint.id) {
         *ret_ended = end_pending(s, c, &c->checkpoint);
-        note_completed(s, ret_ended->id, ret_ended->triggered_at_ms, ev);
+        checkpoint_note_completed(s, ret_ended->id, ret_ended->triggered_at_ms, ev);
     } else {
         return CHECKPOINT_NOT_CURRENT;
     }

@@ -53,6 +53,10 @@ enum checkpoint_news {
 
 struct pliant_sched;
 
+/* A checkpoint is there, triggered then: the one to restore from. */
+void checkpoint_note_completed(struct pliant_sched *s, uint64_t id, int64_t triggered_at_ms,
+                               const struct pliant_event *ev);
+
 struct checkpointing checkpointing_start(struct pliant_sched *s);
 void checkpointing_stop(struct checkpointing *c); /* periodic ones */
 void checkpointing_resume(struct pliant_sched *s, struct checkpointing *c);

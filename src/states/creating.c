@@ -4,13 +4,17 @@
  * Left for
  *   Executing                       when the host is ready and every slot of the plan is free
  *                                   [S-CEG-4, S-CEG-6]
- *   WaitingForResources             when one is not  [S-CEG-5]
+ *   WaitingForResources             when one is not  [S-CEG-5]; with a worker group also when the
+ *                                   creation failed, which its launches' budget pays
  *   RetryingExecutionGraphCreation  when the creation failed and its budget allows  [S-CEG-12]
  *   Finished                        when it failed for good  [S-CEG-2, S-CEG-3]; on a cancel or a
  *                                   global failure  [S-GEN-9, S-CEG-10]
  *
+ * The workers of a group come up before it is left for Executing: launching.c.
+ *
  * New slots and requirements do not restart the plan; Executing looks again  [S-CEG-8].
  */
+#include "graph/ranks.h"
 #include "states/sched.h"
 
 static struct state creation_failed(struct pliant_sched *s, enum pliant_reason reason,
@@ -23,6 +27,8 @@ static struct state creation_failed(struct pliant_sched *s, enum pliant_reason r
                                                     .reason = (uint8_t)reason,
                                                     .recoverable = recoverable,
                                                     .cause = cause});
+    if (s->job->worker_group && recoverable && reason == PLIANT_REASON_CREATION_FAILED)
+        return launch_refused(s, why, cause);
     failure_archive(s); /* [S-HIST-6] */
     if (timeline_exception(&s->timeline, cause) < 0)
         sched_no_memory(s);
@@ -48,7 +54,10 @@ static struct state plan_ready(struct pliant_sched *s)
     }
     previous_capture(s);
     timeline_assign(&s->timeline, s->plan.parallelism, s->plan.group_slots);
-    return executing(s, WHY(PLIANT_REASON_PLAN_READY));
+    if (!s->job->worker_group)
+        return executing(s, WHY(PLIANT_REASON_PLAN_READY));
+    ranks_take_seats(&s->pool, s->plan.unit_slots.v, (uint32_t)s->plan.unit_slots.n);
+    return launch_begin(s);
 }
 
 static struct state on_plan(struct pliant_sched *s, const struct pliant_event *ev)
@@ -85,6 +94,8 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
 
     (void)from;
     c->failed = DEADLINE_NONE;
+    c->launch = (struct launch){.timeout = DEADLINE_NONE,
+                                .winding = {.down = DEADLINE_NONE, .give_up = DEADLINE_NONE}};
     c->plan = s->plan.serial;
     if (s->plan.unit_slots.n == 0) {
         deadline_arm(&c->failed, &s->clock, s->clock.now_ms);
@@ -95,6 +106,13 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     act->reserve.n = (uint32_t)s->plan.unit_slots.n;
     act->reserve.slots = (const pliant_slot_id *)s->plan.unit_slots.v;
     act->reserve.restore = s->checkpoints.completed_id;
+}
+
+static struct state on_failure(struct pliant_sched *s, const struct failure *failure)
+{
+    if (s->job->worker_group && failure->class.recoverable)
+        return launch_refused(s, failure->why, pliant_reason_name(failure->why.reason));
+    return failure_without_graph(s, failure);
 }
 
 struct state creating(struct pliant_sched *s, struct why why)
@@ -112,5 +130,5 @@ const struct state_ops creating_ops = {
     .on_due = on_due,
     .on_plan = on_plan,
     .on_cancel = cancel_without_graph,
-    .on_failure = failure_without_graph,
+    .on_failure = on_failure,
 };

@@ -143,12 +143,15 @@ static struct state move_for_others(struct pliant_sched *s, struct why why)
 /* With a target where something sufficient is left, else to wait [S-DRN-5, S-DRN-6]. */
 static struct state move(struct pliant_sched *s, pliant_node_id node)
 {
-    struct failure moved = {.class = {.recoverable = true, .drain = true},
+    struct failure moved = {.class = {.recoverable = true, .drain = true, .moved = true},
                             .why = {.reason = PLIANT_REASON_DRAIN,
                                     .node = node,
                                     .since_at_ms = s->state.executing.drain.notice_at_ms}};
-    struct state next = any_drains(s) ? failure_decide(s, &moved) : move_for_others(s, moved.why);
+    struct state next;
 
+    if (s->state.executing.collateral.held) /* workers have failed already */
+        return collateral_over(s);
+    next = any_drains(s) ? failure_decide(s, &moved) : move_for_others(s, moved.why);
     if (next.id != PLIANT_RESTARTING || !target_aim(s))
         return next;
     next.restarting.has_target = true;

@@ -77,7 +77,7 @@ static struct state verdict(struct pliant_sched *s, enum verdict verdict)
     struct executing *e = &s->state.executing;
     struct rescale_answer answer;
 
-    if (verdict == VERDICT_STAY || e->drain.pending)
+    if (verdict == VERDICT_STAY || e->drain.pending || e->collateral.held)
         return STAY;
     answer = ask_policy(s);
     e->wants_checkpoint = answer.verdict == RESCALE_AFTER_CHECKPOINT;
@@ -260,6 +260,12 @@ static struct state on_checkpoint(struct pliant_sched *s, const struct pliant_ev
     return on_news(s, news, &ended, ev);
 }
 
+/* Its workers reported one, and it is in the manifest. */
+static struct state on_registered(struct pliant_sched *s)
+{
+    return on_news(s, CHECKPOINT_DONE, NULL, NULL);
+}
+
 /* ---- users' wishes ---------------------------------------------------------------------- */
 
 static enum pliant_reason why_no_savepoint(const struct pliant_sched *s,
@@ -325,7 +331,7 @@ static void note_running(struct pliant_sched *s)
         return;
     e->running_since_ms = s->clock.now_ms;
     worth_restarted(&s->policy.worth, &s->policy.limits, s->clock.now_ms,
-                    s->clock.now_ms - s->entered_at_ms);
+                    s->clock.now_ms - s->deployed_at_ms);
     checkpointing_running(s, &e->checkpointing);
     if (s->policy.kind == PLIANT_POLICY_WORTH && deadline_armed(&e->again))
         deadline_arm(&e->again, &s->clock, s->clock.now_ms);
@@ -333,6 +339,8 @@ static void note_running(struct pliant_sched *s)
 
 static struct state on_tasks(struct pliant_sched *s)
 {
+    if (s->graph.n_live == 0 && s->state.executing.collateral.held)
+        return collateral_over(s);
     if (s->graph.n_live == 0)
         return s->graph.n_finished == s->graph.n_tasks
                    ? finished(s, PLIANT_JOB_FINISHED, WHY(PLIANT_REASON_ALL_FINISHED))
@@ -355,7 +363,8 @@ static size_t deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_
     list[3] = &e->again;
     list[4] = &e->drain.move;
     list[5] = &e->drain.limit;
-    return 6 + checkpointing_deadlines(&e->checkpointing, list + 6);
+    list[6] = &e->collateral.end;
+    return 7 + checkpointing_deadlines(&e->checkpointing, list + 7);
 }
 
 static struct state on_due(struct pliant_sched *s, struct deadline *due)
@@ -367,6 +376,8 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
         return manager_done(s, manager_on_deadline(&e->manager, &s->clock, due, outlook(s)));
     if (due == &e->drain.move || due == &e->drain.limit)
         return drain_due(s, due);
+    if (due == &e->collateral.end)
+        return collateral_over(s);
     if (due == &e->check || due == &e->again) {
         deadline_clear(due);
         return due == &e->check ? first_check(s) : trigger(s);
@@ -376,29 +387,6 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
 
 /* ---- entry, exit ------------------------------------------------------------------------ */
 
-/* In topological order, subtasks ascending; what runs already is left alone [S-EXE-1]. */
-static void deploy(struct pliant_sched *s)
-{
-    if (!vec_reserve(s->alloc, &s->actions, s->actions.n + s->graph.n_tasks))
-        sched_no_memory(s);
-    for (uint32_t k = 0; k < s->job->n_vertices; k++) {
-        uint32_t v = s->job->topological[k];
-
-        for (uint32_t i = 0; i < s->graph.parallelism[v]; i++) {
-            struct task *task = &s->graph.vertices[v].tasks[i];
-            struct pliant_action *act;
-
-            if (task->state != PLIANT_TASK_SCHEDULED)
-                continue;
-            execution_move(&s->graph, &s->pool, task, PLIANT_TASK_DEPLOYING, s->clock.now_ms);
-            act = emit(s, PLIANT_ACT_DEPLOY);
-            act->deploy.task = (struct pliant_task){{v + 1}, i, task->attempt};
-            act->deploy.slot.v = task->slot + 1;
-            act->deploy.restore = s->checkpoints.completed_id;
-        }
-    }
-}
-
 static void enter(struct pliant_sched *s, enum pliant_state from)
 {
     struct executing *e = &s->state.executing;
@@ -407,6 +395,7 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
                                     .max_trigger_delay_ms = s->cfg.max_trigger_delay_ms};
 
     e->check = e->again = DEADLINE_NONE;
+    e->collateral = (struct collateral){.end = DEADLINE_NONE};
     e->countdown = -1;
     e->trigger_checkpoint = 0;
     e->wants_checkpoint = false;
@@ -418,6 +407,7 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     worth_enter(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
     e->manager = manager_start(timing, &s->clock);
     if (from == PLIANT_STOP_WITH_SAVEPOINT) {
+        s->deployed_at_ms = s->clock.now_ms;
         checkpointing_resume(s, &e->checkpointing); /* [S-SWS-7] */
         if (execution_all_running(&s->graph))
             e->running_since_ms = s->clock.now_ms;
@@ -425,7 +415,8 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
         record_span(s);
         record_close(s, PLIANT_RESCALE_SUCCEEDED); /* [S-TML-8] */
         e->checkpointing = checkpointing_start(s);
-        deploy(s);
+        deploy_scheduled(s); /* [S-EXE-1] */
+        note_running(s);     /* a worker group's, before */
     }
     deadline_arm(&e->check, &s->clock, s->clock.now_ms);
     drain_enter(s);
@@ -485,8 +476,9 @@ const struct state_ops executing_ops = {
     .on_drain = drain_began,
     .on_drain_over = drain_over,
     .on_tasks = on_tasks,
-    .on_failure = failure_decide,
+    .on_failure = collateral_failed,
     .on_checkpoint = on_checkpoint,
+    .on_registered = on_registered,
     .on_cancel = cancel_with_graph,
     .on_request = on_request,
 };

@@ -1,4 +1,5 @@
 /* failures.c - the one failure path: record, classify, decide; and the cancel beside it */
+#include "failover/group_error.h"
 #include "states/sched.h"
 
 void failure_record(struct pliant_sched *s, const struct pliant_failure_item *item)
@@ -7,10 +8,26 @@ void failure_record(struct pliant_sched *s, const struct pliant_failure_item *it
         sched_no_memory(s);
 }
 
+/* What a worker group ends with is one error of all its ranks, in front of theirs. */
+static void record_end_of_group(struct pliant_sched *s)
+{
+    enum pliant_reason end = s->group.end;
+    char text[PLIANT_CAUSE_MAX + 1];
+
+    s->group.end = PLIANT_REASON_NONE;
+    group_error_text(&s->failures.present, end, text, sizeof text);
+    if (failures_add_first(&s->failures, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
+                                                                       .reason = (uint8_t)end,
+                                                                       .cause = text}) < 0)
+        sched_no_memory(s);
+}
+
 void failure_archive(struct pliant_sched *s)
 {
     const struct pliant_failure *entry;
 
+    if (s->group.end != PLIANT_REASON_NONE)
+        record_end_of_group(s);
     if (failures_archive(&s->failures, &entry) < 0)
         sched_no_memory(s);
     if (entry)
@@ -42,6 +59,8 @@ static struct state give_up_job(struct pliant_sched *s, const struct failure *fa
     if (end.reason != PLIANT_REASON_STOPPING_FAILED)
         end.reason = why;
     note_exception(s);
+    if (s->failover.group)
+        s->group.end = why;
     return failing(s, end);
 }
 
@@ -57,6 +76,7 @@ struct state failure_decide(struct pliant_sched *s, const struct failure *failur
     }
     if (decision.action == FAILOVER_FAIL)
         return give_up_job(s, failure, decision.why);
+    s->group.port_retried = failure->class.launch;
     why.detail = decision.backoff_ms;
     record_restart(s, failure->class.drain ? PLIANT_TRIGGER_DRAIN
                                            : PLIANT_TRIGGER_RECOVERABLE_FAILOVER);
@@ -121,7 +141,9 @@ bool node_gone(struct pliant_sched *s, struct pool_node *node, struct failure *r
     enum pliant_reason reason = drain ? PLIANT_REASON_DRAINING_NODE_LOST : PLIANT_REASON_NODE_LOST;
 
     *ret = (struct failure){
-        .class = {.recoverable = true, .drain = drain},
+        .class = {.recoverable = true,
+                  .drain = drain,
+                  .preempted = drain && node->drain_reason == PLIANT_DRAIN_PREEMPTION},
         .why = {.reason = reason, .node = node_id(node), .since_at_ms = PLIANT_NEVER}};
     for (uint32_t row = node->first_slot; node->n_used > 0 && row != POOL_NONE;
          row = s->pool.slots.v[row].next)

@@ -42,6 +42,8 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
 
     (void)from;
     deadline_clear(&s->idle_check);
+    s->registration.id = 0;
+    deadline_clear(&s->registration.expiry);
     record_close(s, end_of(&s->state));
     if (status != PLIANT_JOB_SUSPENDED)
         release_all(s);

@@ -33,9 +33,17 @@ const struct state_ops *state_ops(enum pliant_state id)
     return OPS[id];
 }
 
+const struct state_ops *sched_ops(const struct pliant_sched *s)
+{
+    bool launching = s->state.id == PLIANT_CREATING_EXECUTION_GRAPH &&
+                     s->state.creating.launch.phase != LAUNCH_NONE;
+
+    return launching ? &launching_ops : OPS[s->state.id];
+}
+
 static const struct state_ops *ops(const struct pliant_sched *s)
 {
-    return OPS[s->state.id];
+    return sched_ops(s);
 }
 
 /* ---- transitions ------------------------------------------------------------------------ */
@@ -70,19 +78,22 @@ static void tell_status(struct pliant_sched *s, enum pliant_job_status before)
 static void settle(struct pliant_sched *s, struct state next)
 {
     enum pliant_state from = s->state.id;
+    const struct state_ops *old = ops(s);
     enum pliant_job_status before = pliant_job_status(s);
 
     if (next.id == STATE_STAY || s->no_memory)
         return;
     assert(next.id != from && (OPS[next.id]->may_follow & BIT(from))); /* [S-GEN-3] */
-    if (OPS[from]->leave)
-        OPS[from]->leave(s, &next);
+    if (old->leave)
+        old->leave(s, &next);
     record_span(s); /* [S-TML-12] */
     tell_change(s, &next);
     s->state = next;
     s->entered_at_ms = s->clock.now_ms;
-    if (OPS[from]->has_graph && !OPS[next.id]->has_graph)
+    if (old->has_graph && !OPS[next.id]->has_graph) {
+        reports_over(s);
         execution_end(&s->graph);
+    }
     tell_status(s, before);
     if (OPS[next.id]->enter)
         OPS[next.id]->enter(s, from);
@@ -95,6 +106,7 @@ size_t machine_deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES
     size_t n = ops(s)->deadlines ? ops(s)->deadlines(s, list) : 0;
 
     list[n++] = &s->idle_check;
+    list[n++] = &s->registration.expiry;
     assert(n <= DEADLINES_MAX);
     return n;
 }
@@ -125,6 +137,12 @@ static void check_idle(struct pliant_sched *s)
                  instant_after(s->clock.now_ms, s->cfg.slot_idle_timeout_ms));
 }
 
+static void give_up_registration(struct pliant_sched *s)
+{
+    registration_expired(s);
+    settle(s, reports_consume(s));
+}
+
 /* In the order of (due, made); what a timer makes due at once runs as well. */
 static void run_due(struct pliant_sched *s)
 {
@@ -136,6 +154,8 @@ static void run_due(struct pliant_sched *s)
         assert(rounds < DUE_MAX);
         if (due == &s->idle_check)
             check_idle(s);
+        else if (due == &s->registration.expiry)
+            give_up_registration(s);
         else
             settle(s, ops(s)->on_due(s, due));
     }
@@ -339,6 +359,13 @@ static void task_end_of_data(struct pliant_sched *s, struct pliant_task id)
     tasks_changed(s);
 }
 
+static enum pliant_reason reason_of(const struct failure_class *class)
+{
+    if (class->preempted)
+        return PLIANT_REASON_PREEMPTED;
+    return class->launch ? PLIANT_REASON_PORT_IN_USE : PLIANT_REASON_TASK_FAILED;
+}
+
 static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
 {
     struct pliant_task id = ev->failure.task;
@@ -351,12 +378,11 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
         return;
     }
     node = pool_node(&s->pool, s->pool.slots.v[task->slot].node);
-    failure = (struct failure){.class = {.recoverable = ev->failure.recoverable},
-                               .why = {.reason = PLIANT_REASON_TASK_FAILED,
-                                       .node = node_id(node),
-                                       .since_at_ms = PLIANT_NEVER}};
+    failure = (struct failure){.class = failure_class_of(s, ev, node),
+                               .why = {.node = node_id(node), .since_at_ms = PLIANT_NEVER}};
+    failure.why.reason = reason_of(&failure.class);
     failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
-                                                    .reason = PLIANT_REASON_TASK_FAILED,
+                                                    .reason = (uint8_t)failure.why.reason,
                                                     .recoverable = ev->failure.recoverable,
                                                     .task = id,
                                                     .node = node->name,
@@ -462,11 +488,40 @@ static void plan_answer(struct pliant_sched *s, const struct pliant_event *ev)
         ignored(s);
 }
 
+static void registered(struct pliant_sched *s, const struct pliant_event *ev)
+{
+    if (ev->kind == PLIANT_EV_CHECKPOINT_COMPLETED && ops(s)->on_registered)
+        settle(s, ops(s)->on_registered(s));
+    settle(s, reports_consume(s));
+}
+
+/* A worker group's checkpoints are facts of its run: one that exists is the one to restore from,
+ * even before the start. Only a launch that was planned is not changed any more. */
+static bool concerns_run(const struct pliant_sched *s, const struct pliant_event *ev)
+{
+    return s->job->worker_group && s->state.id != PLIANT_FINISHED &&
+           s->state.id != PLIANT_CREATING_EXECUTION_GRAPH && ev->checkpoint.own_accord &&
+           ev->kind == PLIANT_EV_CHECKPOINT_COMPLETED;
+}
+
 static void checkpoint_news(struct pliant_sched *s, const struct pliant_event *ev)
 {
-    if (ops(s)->on_checkpoint)
+    if (registration_ended(s, ev))
+        registered(s, ev);
+    else if (ops(s)->on_checkpoint)
         settle(s, ops(s)->on_checkpoint(s, ev));
+    else if (concerns_run(s, ev))
+        checkpoint_note_completed(s, ev->checkpoint.id, ev->checkpoint.triggered_at_ms, ev);
     else
+        ignored(s);
+}
+
+static void report(struct pliant_sched *s, const struct pliant_event *ev)
+{
+    bool not_current;
+
+    settle(s, report_came(s, ev, &not_current));
+    if (not_current)
         ignored(s);
 }
 
@@ -534,6 +589,9 @@ static void deliver(struct pliant_sched *s, const struct pliant_event *ev)
         return;
     case PLIANT_EV_GLOBAL_FAILURE:
         global_failure(s, ev);
+        return;
+    case PLIANT_EV_REPORT:
+        report(s, ev);
         return;
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_CHECKPOINT_FAILED:

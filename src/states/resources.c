@@ -3,6 +3,7 @@
  * "All slots" are those offered: held, and not on a draining node [S-DRN-1]. */
 #include <string.h>
 
+#include "graph/ranks.h"
 #include "states/sched.h"
 
 /* ---- parallelism ------------------------------------------------------------------------ */
@@ -165,6 +166,8 @@ static bool place(struct pliant_sched *s, uint32_t n_free)
         return false;
     request.slots = slots;
     error = allocator_place(&request, s->alloc, plan->unit_slots.v);
+    if (error == 0 && s->job->worker_group)
+        error = ranks_order(&s->pool, plan->unit_slots.v, (uint32_t)plan->unit_slots.n);
     mem_free(s->alloc, slots);
     if (error < 0)
         sched_no_memory(s);

@@ -61,7 +61,10 @@ static void leave(struct pliant_sched *s, const struct state *next)
 
 struct state restarting(struct pliant_sched *s, int64_t backoff_ms, bool target, struct why why)
 {
-    (void)s;
+    if (!budget_charge(&s->failover.budgets.resets)) { /* [W-BUD-7] */
+        why.reason = s->group.end = PLIANT_REASON_RESET_LIMIT_REACHED;
+        return failing(s, why);
+    }
     return (struct state){
         .id = PLIANT_RESTARTING,
         .why = why,

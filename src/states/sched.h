@@ -20,6 +20,7 @@
 #include "graph/execution.h"
 #include "graph/job.h"
 #include "graph/pool.h"
+#include "graph/reports.h"
 #include "states/checkpointing.h"
 #include "states/timeline.h"
 #include "transition/manager.h"
@@ -42,11 +43,31 @@ struct waiting {
     struct manager manager;
     struct deadline timeout, check;
     bool has_target; /* entered from a rescale: sched->target [S-WFR-13] */
+    int64_t hold_ms; /* nothing is looked at before; > 0 only after a failed launch [W-GRP-4] */
+};
+
+/* Tasks are going down; shared by the states that wait for that. */
+struct winding {
+    int64_t delay_ms;        /* from all tasks down to `down` */
+    struct deadline down;    /* armed once all are */
+    struct deadline give_up; /* on tasks that do not confirm [S-FLG-4] */
+    bool archived;
+};
+
+/* The workers of a group come up, all or none. */
+struct launch {
+    enum { LAUNCH_NONE, LAUNCH_STARTING, LAUNCH_GIVEN_UP } phase;
+    struct deadline timeout; /* STARTING */
+    struct winding winding;  /* GIVEN_UP, and the rest too: what follows once all are down */
+    enum { LAUNCH_AGAIN, LAUNCH_FAILS, LAUNCH_CANCELED } then;
+    int64_t backoff_ms; /* AGAIN */
+    struct why why;
 };
 
 struct creating {
     uint32_t plan;          /* the one that RESERVE named */
     struct deadline failed; /* there is none: too few slots */
+    struct launch launch;
 };
 
 struct retrying {
@@ -64,6 +85,14 @@ struct drain {
     struct deadline move, limit;
 };
 
+/* A worker's failure that waits whether a preemption explains it [W-CLS-4]. */
+struct collateral {
+    bool held;
+    struct deadline end;
+    struct failure_class failure;
+    struct why why;
+};
+
 struct executing {
     struct manager manager;
     struct deadline check; /* change and trigger, once, after the entry */
@@ -78,14 +107,7 @@ struct executing {
     int64_t changed_at_ms;       /* slots or requirements; the entry before there was one */
     struct checkpointing checkpointing;
     struct drain drain;
-};
-
-/* Tasks are going down; shared by the states that wait for that. */
-struct winding {
-    int64_t delay_ms;        /* from all tasks down to `down` */
-    struct deadline down;    /* armed once all are */
-    struct deadline give_up; /* on tasks that do not confirm [S-FLG-4] */
-    bool archived;
+    struct collateral collateral;
 };
 
 struct restarting {
@@ -152,6 +174,29 @@ struct previous {
     struct VEC(struct history_entry) entries;
 };
 
+/* What a worker group remembers from launch to launch. */
+struct group {
+    uint32_t attempt;       /* 0: none yet [W-STA-2] */
+    bool relaunch;          /* the last launch did not come up: the next one is the same attempt */
+    uint32_t failed_in_row; /* launches */
+    int64_t launched_at_ms; /* when the last one was complete */
+    bool port_retried;      /* the last restart was for another port */
+    enum pliant_reason end; /* what ended the job, until its failures are archived; or NONE */
+};
+
+/* A checkpoint that all ranks have reported and the host writes into the manifest [W-CKP-1]. */
+struct registration {
+    uint64_t id; /* 0: none */
+    int64_t reported_at_ms;
+    struct deadline expiry;
+    struct VEC(struct report_call) calls; /* that are over with it */
+};
+
+struct report_call {
+    struct pliant_task task;
+    uint64_t call;
+};
+
 struct pliant_sched {
     struct pliant_config cfg; /* resolved */
     const struct pliant_alloc *alloc;
@@ -175,6 +220,7 @@ struct pliant_sched {
 
     struct state state;
     int64_t entered_at_ms;
+    int64_t deployed_at_ms; /* the tasks of this run */
     struct deadline idle_check;
 
     struct failover failover;
@@ -182,6 +228,9 @@ struct pliant_sched {
     struct rescale_policy policy;
     struct failures failures;
     struct checkpoint_facts checkpoints;
+    struct group group;
+    struct reports reports;
+    struct registration registration;
     char *savepoint_path; /* while stopping: where it is, or NULL */
     struct timeline timeline;
     uint64_t restarts, rescales, creation_retries, events_ignored;
@@ -201,7 +250,7 @@ struct failure {
 /* Bytes that are kept of a text that goes out or waits to, as a savepoint's path. */
 #define SCHED_TEXT_MAX (8 * PLIANT_CAUSE_MAX)
 
-#define DEADLINES_MAX 12u
+#define DEADLINES_MAX 16u
 
 /* What a state does. NULL: nothing (it is counted as ignored where that is news). */
 struct state_ops {
@@ -221,6 +270,7 @@ struct state_ops {
     struct state (*on_tasks)(struct pliant_sched *s); /* some task is in another state */
     struct state (*on_failure)(struct pliant_sched *s, const struct failure *failure);
     struct state (*on_checkpoint)(struct pliant_sched *s, const struct pliant_event *ev);
+    struct state (*on_registered)(struct pliant_sched *s); /* a checkpoint, by its workers */
     struct state (*on_start)(struct pliant_sched *s);
     struct state (*on_cancel)(struct pliant_sched *s);
     struct state (*on_request)(struct pliant_sched *s, const struct pliant_event *ev);
@@ -229,7 +279,7 @@ struct state_ops {
 #define BIT(state) (1u << (state))
 
 extern const struct state_ops created_ops, waiting_ops, creating_ops, retrying_ops, executing_ops,
-    restarting_ops, failing_ops, canceling_ops, stopping_ops, finished_ops;
+    restarting_ops, failing_ops, canceling_ops, stopping_ops, finished_ops, launching_ops;
 
 /* ---- constructors of states ------------------------------------------------------------- */
 
@@ -249,6 +299,9 @@ struct state finished(struct pliant_sched *s, enum pliant_job_status status, str
 /* ---- machine.c -------------------------------------------------------------------------- */
 
 const struct state_ops *state_ops(enum pliant_state id);
+/* What the present state does. While a worker group comes up CreatingExecutionGraph has tasks, and
+ * does what launching.c says. */
+const struct state_ops *sched_ops(const struct pliant_sched *s);
 int machine_step(struct pliant_sched *s, int64_t now_ms, const struct pliant_event *ev);
 /* The state's timers and the scheduler's own. */
 size_t machine_deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_MAX]);
@@ -287,6 +340,39 @@ void release_idle(struct pliant_sched *s);
 void release_all(struct pliant_sched *s);
 /* Give back what was reclaimed and is free by now. */
 void return_reclaimed(struct pliant_sched *s);
+
+/* ---- deploying.c ------------------------------------------------------------------------ */
+
+/* Start what is scheduled, in topological order, subtasks ascending [S-EXE-1]. */
+void deploy_scheduled(struct pliant_sched *s);
+
+/* ---- launching.c: the workers of a group come up ---------------------------------------- */
+
+/* In CreatingExecutionGraph, with a graph of scheduled tasks. */
+struct state launch_begin(struct pliant_sched *s);
+/* There were no workers yet: the host could not prepare them, or the job failed as a whole. */
+struct state launch_refused(struct pliant_sched *s, struct why why, const char *cause);
+
+/* ---- collateral.c: failures during a drain ---------------------------------------------- */
+
+/* Facts on which the class of a worker's failure hangs. */
+struct failure_class failure_class_of(const struct pliant_sched *s, const struct pliant_event *ev,
+                                      const struct pool_node *node);
+/* Executing: a failure is decided on, or held back for a while. */
+struct state collateral_failed(struct pliant_sched *s, const struct failure *failure);
+/* Time is up, or nobody is left: it was what it looked like. */
+struct state collateral_over(struct pliant_sched *s);
+
+/* ---- reporting.c: reports of a group's workers ------------------------------------------ */
+
+struct state report_came(struct pliant_sched *s, const struct pliant_event *ev, bool *ret_ignored);
+/* Is the event the end of the registration? Then it is noted. */
+bool registration_ended(struct pliant_sched *s, const struct pliant_event *ev);
+void registration_expired(struct pliant_sched *s);
+/* The next set of reports, if there is one. */
+struct state reports_consume(struct pliant_sched *s);
+/* The attempt is over [W-CKP-9]; a registration that is under way goes on. */
+void reports_over(struct pliant_sched *s);
 
 /* ---- worth_view.c ----------------------------------------------------------------------- */
 

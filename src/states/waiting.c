@@ -51,8 +51,11 @@ static struct state verdict(struct pliant_sched *s, enum verdict verdict, struct
 static struct state consult(struct pliant_sched *s)
 {
     struct manager *m = &s->state.waiting.manager;
-    struct outlook now = outlook(s);
+    struct outlook now;
 
+    if (s->state.waiting.hold_ms > 0 && deadline_armed(&s->state.waiting.check))
+        return STAY; /* it comes, and sees all */
+    now = outlook(s);
     manager_on_change(m, &s->clock, now);
     return verdict(s, manager_on_trigger(m, &s->clock, now), now);
 }
@@ -102,7 +105,11 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     if (s->cfg.resource_wait_ms >= 0) /* [S-WFR-9] */
         deadline_arm(&w->timeout, &s->clock,
                      instant_after(s->clock.now_ms, s->cfg.resource_wait_ms));
-    deadline_arm(&w->check, &s->clock, s->clock.now_ms);
+    deadline_arm(&w->check, &s->clock, instant_after(s->clock.now_ms, w->hold_ms));
+    if (w->hold_ms == 0)
+        return;
+    record_close(s, PLIANT_RESCALE_EXCEPTION_OCCURRED); /* [S-TML-10] */
+    record_open(s, false, PLIANT_TRIGGER_RECOVERABLE_FAILOVER);
 }
 
 struct state waiting(struct pliant_sched *s, bool has_target, struct why why)

@@ -26,6 +26,7 @@ void winding_begin(struct pliant_sched *s, struct winding *w, int64_t delay_ms,
     else if (s->cfg.cancellation_timeout_ms > 0 && s->graph.n_live > 0)
         deadline_arm(&w->give_up, &s->clock,
                      instant_after(s->clock.now_ms, s->cfg.cancellation_timeout_ms));
+    reports_over(s);
     cancel_tasks(s);
     winding_look(s, w);
 }

@@ -52,7 +52,7 @@ static void run_job(const struct doc_file *f)
         return;
     }
     assert(pliant_job_vertices(spec.job) >= 1);
-    options_add(&o, OPTIONS_JOB, f, spec.config, &err);
+    options_add_job(&o, f, spec.config, spec.group, &err);
     options_free(&o);
     job_spec_free(&spec);
 }

@@ -91,6 +91,11 @@ static struct pliant_job *draw_job(struct bytes *b)
                                                   .slot_sharing_group = bounds & 64 ? "x" : "y"};
     }
     spec.n_edges = spec.n_vertices - 1;
+    if (spec.n_vertices == 1 && shape & 128) {
+        spec.worker_group = true;
+        vertices[0].id = PLIANT_WORKER_VERTEX;
+        vertices[0].max_parallelism = 0;
+    }
     if (pliant_job_new(&spec, NULL, &job, NULL) < 0)
         abort();
     return job;
@@ -110,7 +115,7 @@ static struct pliant_task draw_task(struct bytes *b, const struct pliant_sched *
 /* What the actions named last, so that answers can be right. */
 struct seen {
     uint32_t plan;
-    uint64_t checkpoint, savepoint;
+    uint64_t checkpoint, savepoint, registered;
 };
 
 static void draw_event(struct bytes *b, const struct pliant_sched *s, const struct seen *seen,
@@ -156,6 +161,12 @@ static void draw_event(struct bytes *b, const struct pliant_sched *s, const stru
         ev->failure.task = draw_task(b, s);
         ev->failure.recoverable = x & 7;
         ev->failure.cause = x & 8 ? "it broke" : NULL;
+        ev->failure.death = (x >> 4) % PLIANT_DEATHS;
+        return;
+    case PLIANT_EV_REPORT:
+        ev->report.task = draw_task(b, s);
+        ev->report.call = 1u + (x & 7);
+        ev->report.path = x & 8 ? x & 128 ? "a" : "b" : NULL;
         return;
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_CHECKPOINT_FAILED:
@@ -164,6 +175,8 @@ static void draw_event(struct bytes *b, const struct pliant_sched *s, const stru
         ev->checkpoint.id =
             (ev->kind < PLIANT_EV_SAVEPOINT_COMPLETED ? seen->checkpoint : seen->savepoint) -
             (x >> 7);
+        if (x & 8 && seen->registered > 0)
+            ev->checkpoint.id = seen->registered;
         ev->checkpoint.own_accord = x & 1;
         ev->checkpoint.counts = x & 2;
         ev->checkpoint.triggered_at_ms = x;
@@ -211,6 +224,8 @@ static void look(const struct pliant_sched *s, struct seen *seen, const struct p
     for (size_t i = 0; i < acts->n; i++)
         if (acts->v[i].kind == PLIANT_ACT_RESERVE)
             seen->plan = acts->v[i].reserve.plan;
+        else if (acts->v[i].kind == PLIANT_ACT_REGISTER)
+            seen->registered = acts->v[i].registered.id;
         else if (acts->v[i].kind == PLIANT_ACT_CHECKPOINT)
             *(acts->v[i].flag[1] ? &seen->savepoint : &seen->checkpoint) = acts->v[i].checkpoint.id;
 }

@@ -53,7 +53,7 @@ Test(job, is_kept_as_described_with_defaults_filled_in) /* [S-PAR-8] [S-GEN-14] 
 {
     const struct pliant_edge_spec edges[] = {{0, 1, PLIANT_POINTWISE, PLIANT_PIPELINED},
                                              {0, 1, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING}};
-    struct pliant_job *job = make(&(struct pliant_job_spec){"wc", plain, 4, edges, 2});
+    struct pliant_job *job = make(&(struct pliant_job_spec){"wc", plain, 4, edges, 2, false});
     const uint32_t members[] = {0, 2, 1, 3}, first[] = {0, 2, 4};
 
     cr_expect(eq(str, (char *)pliant_job_name(job), "wc"));
@@ -124,8 +124,8 @@ Test(job, refuses_a_bad_vertex_and_names_vertex_field_and_what_is_accepted) /* [
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct pliant_vertex_spec vertices[] = {plain[0], rows[i].bad};
 
-        expect_refusal(&(struct pliant_job_spec){NULL, vertices, 2, NULL, 0}, rows[i].field, 1,
-                       rows[i].names, i);
+        expect_refusal(&(struct pliant_job_spec){NULL, vertices, 2, NULL, 0, false}, rows[i].field,
+                       1, rows[i].names, i);
     }
 }
 
@@ -136,27 +136,28 @@ Test(job, refuses_bad_edges_and_bad_fields_of_its_own)
     const struct pliant_edge_spec odd_pattern[] = {{0, 1, (enum pliant_pattern)9, 0}};
     const struct pliant_edge_spec odd_exchange[] = {{0, 1, 0, (enum pliant_exchange)9}};
 
-    expect_refusal(&(struct pliant_job_spec){NULL, plain, 2, to_nowhere, 2}, "to", 1, "vertex 2",
-                   0);
-    expect_refusal(&(struct pliant_job_spec){NULL, plain, 2, from_nowhere, 1}, "from", 0,
+    expect_refusal(&(struct pliant_job_spec){NULL, plain, 2, to_nowhere, 2, false}, "to", 1,
+                   "vertex 2", 0);
+    expect_refusal(&(struct pliant_job_spec){NULL, plain, 2, from_nowhere, 1, false}, "from", 0,
                    "vertex 7", 1);
-    expect_refusal(&(struct pliant_job_spec){NULL, plain, 2, odd_pattern, 1}, "pattern", 0,
+    expect_refusal(&(struct pliant_job_spec){NULL, plain, 2, odd_pattern, 1, false}, "pattern", 0,
                    "pointwise", 2);
-    expect_refusal(&(struct pliant_job_spec){NULL, plain, 2, odd_exchange, 1}, "exchange", 0,
+    expect_refusal(&(struct pliant_job_spec){NULL, plain, 2, odd_exchange, 1, false}, "exchange", 0,
                    "pipelined", 3);
-    expect_refusal(&(struct pliant_job_spec){"a b", plain, 2, NULL, 0}, "name", NO_ITEM, "name", 4);
-    expect_refusal(&(struct pliant_job_spec){NULL, NULL, 0, NULL, 0}, "vertices", NO_ITEM,
+    expect_refusal(&(struct pliant_job_spec){"a b", plain, 2, NULL, 0, false}, "name", NO_ITEM,
+                   "name", 4);
+    expect_refusal(&(struct pliant_job_spec){NULL, NULL, 0, NULL, 0, false}, "vertices", NO_ITEM,
                    "1 to 100000", 5);
-    expect_refusal(&(struct pliant_job_spec){NULL, plain, 100001, NULL, 0}, "vertices", NO_ITEM,
-                   "100001", 6);
-    expect_refusal(&(struct pliant_job_spec){NULL, plain, 1, to_nowhere, UINT32_MAX}, "edges",
-                   NO_ITEM, "edges", 7);
+    expect_refusal(&(struct pliant_job_spec){NULL, plain, 100001, NULL, 0, false}, "vertices",
+                   NO_ITEM, "100001", 6);
+    expect_refusal(&(struct pliant_job_spec){NULL, plain, 1, to_nowhere, UINT32_MAX, false},
+                   "edges", NO_ITEM, "edges", 7);
 }
 
 Test(job, takes_names_of_every_accepted_letter_up_to_the_longest)
 {
     const struct pliant_vertex_spec vertices[] = {{LONGEST, 1, 0, 0, LONGEST}};
-    struct pliant_job *job = make(&(struct pliant_job_spec){LONGEST, vertices, 1, NULL, 0});
+    struct pliant_job *job = make(&(struct pliant_job_spec){LONGEST, vertices, 1, NULL, 0, false});
 
     cr_expect(eq(sz, strlen(LONGEST), PLIANT_NAME_MAX));
     cr_expect(eq(str, (char *)pliant_job_vertex_group(job, (pliant_vertex_id){1}), LONGEST));
@@ -221,7 +222,7 @@ Test(job, orders_vertices_along_the_edges_ties_by_index) /* [S-EXE-1] */
 
             edges[e] = (struct pliant_edge_spec){.from = rank[a], .to = rank[b]};
         }
-        job = make(&(struct pliant_job_spec){NULL, many(), MANY, edges, n});
+        job = make(&(struct pliant_job_spec){NULL, many(), MANY, edges, n, false});
         expect_order(job);
         pliant_job_destroy(&job);
     }
@@ -237,15 +238,16 @@ Test(job, refuses_a_cycle_and_names_a_vertex_on_it)
     struct pliant_error err;
     struct pliant_job *job = NULL;
 
-    cr_expect(eq(
-        int,
-        pliant_job_new(&(struct pliant_job_spec){NULL, many(), MANY, edges, 6}, NULL, &job, &err),
-        -EINVAL));
+    cr_expect(eq(int,
+                 pliant_job_new(&(struct pliant_job_spec){NULL, many(), MANY, edges, 6, false},
+                                NULL, &job, &err),
+                 -EINVAL));
     cr_expect(err.item >= 1 && err.item <= 3);
     cr_expect(mentions(err.text, "\"v3\"") || mentions(err.text, "\"v8\"") ||
                   mentions(err.text, "\"v5\""),
               "%s", err.text);
-    expect_refusal(&(struct pliant_job_spec){NULL, many(), MANY, loop, 1}, "to", 0, "\"v4\"", 0);
+    expect_refusal(&(struct pliant_job_spec){NULL, many(), MANY, loop, 1, false}, "to", 0, "\"v4\"",
+                   0);
 }
 
 /* ---- fingerprint ------------------------------------------------------------------------ */
@@ -268,7 +270,7 @@ Test(job, has_a_fingerprint_of_all_that_it_is)
         {{"a", 4, 2, 0, NULL}, plain[1]},  {{"a", 4, 0, 129, NULL}, plain[1]},
         {{"a", 4, 0, 0, "g"}, plain[1]},   {plain[1], plain[0]},
     };
-    struct pliant_job_spec spec = {"wc", plain, 2, edge, 1}, other;
+    struct pliant_job_spec spec = {"wc", plain, 2, edge, 1, false}, other;
     uint64_t all[16];
     size_t n = 0;
 
@@ -312,7 +314,7 @@ Test(job, with_a_blocking_edge_is_not_for_the_adaptive_scheduler) /* [S-GEN-14] 
 {
     const struct pliant_edge_spec edges[] = {{0, 1, 0, PLIANT_PIPELINED},
                                              {1, 2, 0, PLIANT_BLOCKING}};
-    struct pliant_job *job = make(&(struct pliant_job_spec){NULL, plain, 3, edges, 2});
+    struct pliant_job *job = make(&(struct pliant_job_spec){NULL, plain, 3, edges, 2, false});
     struct pliant_error err;
 
     cr_expect(eq(int, check(job, PLIANT_SCHEDULER_ADAPTIVE, PLIANT_MODE_NORMAL, &err), -EINVAL));
@@ -323,7 +325,7 @@ Test(job, with_a_blocking_edge_is_not_for_the_adaptive_scheduler) /* [S-GEN-14] 
 
 Test(job, names_the_schedulers_that_are_there)
 {
-    struct pliant_job *job = make(&(struct pliant_job_spec){NULL, plain, 3, NULL, 0});
+    struct pliant_job *job = make(&(struct pliant_job_spec){NULL, plain, 3, NULL, 0, false});
     static const struct {
         enum pliant_scheduler scheduler;
         int rc;
@@ -349,7 +351,7 @@ Test(job,
      may_want_more_than_its_parallelism_at_least_only_in_reactive_mode) /* [S-PAR-1, S-PAR-2] */
 {
     const struct pliant_vertex_spec vertices[] = {plain[0], {"x", 2, 3, 4, NULL}};
-    struct pliant_job *job = make(&(struct pliant_job_spec){NULL, vertices, 2, NULL, 0});
+    struct pliant_job *job = make(&(struct pliant_job_spec){NULL, vertices, 2, NULL, 0, false});
     struct pliant_error err;
 
     cr_expect(eq(int, check(job, PLIANT_SCHEDULER_ADAPTIVE, PLIANT_MODE_REACTIVE, NULL), 0));
@@ -378,8 +380,8 @@ Test(job, says_when_there_is_no_memory_and_leaks_none)
         FAILING_ALLOC(f, ++k);
         struct pliant_job *job = NULL;
 
-        rc = pliant_job_new(&(struct pliant_job_spec){NULL, vertices, MANY, edges, 1}, &f.hook,
-                            &job, NULL);
+        rc = pliant_job_new(&(struct pliant_job_spec){NULL, vertices, MANY, edges, 1, false},
+                            &f.hook, &job, NULL);
         cr_expect(rc == 0 || rc == -ENOMEM);
         pliant_job_destroy(&job);
         cr_expect(eq(sz, f.live, 0), "call %zu", k);

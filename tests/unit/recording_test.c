@@ -42,9 +42,13 @@ static const struct pliant_event events[] = {
     {.kind = PLIANT_EV_TASK_END_OF_DATA, .task = TASK},
     {.kind = PLIANT_EV_TASK_FINISHED, .task = TASK},
     {.kind = PLIANT_EV_TASK_CANCELED, .task = {{1}, 0, 0}},
-    {.kind = PLIANT_EV_TASK_FAILED, .failure = {TASK, true, "\",\"actions\":[]}"}},
-    {.kind = PLIANT_EV_GLOBAL_FAILURE, .failure = {{{0}, 0, 0}, false, NULL}},
-    {.kind = PLIANT_EV_GLOBAL_FAILURE, .failure = {{{0}, 0, 0}, true, ""}},
+    {.kind = PLIANT_EV_TASK_FAILED, .failure = {TASK, true, "\",\"actions\":[]}", 0}},
+    {.kind = PLIANT_EV_TASK_FAILED, .failure = {TASK, true, "oom", PLIANT_DEATH_TERMINATED}},
+    {.kind = PLIANT_EV_TASK_FAILED, .failure = {TASK, true, "oom", PLIANT_DEATH_PORT_IN_USE}},
+    {.kind = PLIANT_EV_GLOBAL_FAILURE, .failure = {{{0}, 0, 0}, false, NULL, 0}},
+    {.kind = PLIANT_EV_GLOBAL_FAILURE, .failure = {{{0}, 0, 0}, true, "", 0}},
+    {.kind = PLIANT_EV_REPORT, .report = {TASK, UINT64_MAX, "/c/1"}},
+    {.kind = PLIANT_EV_REPORT, .report = {TASK, 1, NULL}},
     {.kind = PLIANT_EV_CHECKPOINT_COMPLETED,
      .checkpoint = {UINT64_MAX, true, true, INT64_MIN, NULL, NULL, sizes, 2}},
     {.kind = PLIANT_EV_CHECKPOINT_FAILED, .checkpoint = {0, false, true, 5, NULL, "late", NULL, 0}},
@@ -79,8 +83,8 @@ static struct setup set_up(void)
         {.id = "map", .parallelism = 4, .min_parallelism = 2, .slot_sharing_group = "g"}};
     static const struct pliant_edge_spec edges[] = {{0, 1, PLIANT_POINTWISE, PLIANT_BLOCKING},
                                                     {0, 1, PLIANT_ALL_TO_ALL, PLIANT_PIPELINED}};
-    const struct pliant_job_spec spec = {"wc.1", vertices, 2, edges, 2};
-    const struct pliant_job_spec plain = {"wc.1", vertices, 2, NULL, 0};
+    const struct pliant_job_spec spec = {"wc.1", vertices, 2, edges, 2, false};
+    const struct pliant_job_spec plain = {"wc.1", vertices, 2, NULL, 0, false};
     struct setup x = {.job = NULL};
     struct pliant_actions acts;
 
@@ -240,6 +244,10 @@ Test(recording, writes_every_action)
           .checkpoint = {UINT64_MAX, "/d"}},
          "\"id\":\"18446744073709551615\",\"why\":\"stop\",\"savepoint\":true,\"drain\":true,"
          "\"dir\":\"/d\""},
+        {{.kind = PLIANT_ACT_REGISTER, .registered = {7, "/c/1", 3}},
+         "\"id\":\"7\",\"path\":\"/c/1\",\"call\":\"3\""},
+        {{.kind = PLIANT_ACT_REPORT_TAKEN, .report = {TASK, 3}},
+         "\"vertex\":\"map\",\"subtask\":3,\"attempt\":4,\"call\":\"3\""},
         {{.kind = PLIANT_ACT_NOTIFY, .flag = {PLIANT_DRAIN_UPGRADE}, .notify = {x.node, 30000}},
          "\"node\":\"n2\",\"incarnation\":\"1\",\"deadline_at_ms\":30000,\"reason\":\"upgrade\""},
         {{.kind = PLIANT_ACT_NOTIFY, .notify = {x.node, PLIANT_NEVER}},

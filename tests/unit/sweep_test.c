@@ -9,7 +9,7 @@ static const struct compare_cost cost = {10000, 60000, 1000};
 
 /* One node more every `gap_ms`, `n` times; the tape's arrays are the caller's. */
 static void growth(struct tape *tape, struct trace_event *events, struct bound_step *steps,
-                   char (*names)[8], size_t n, int64_t gap_ms)
+                   char (*names)[24], size_t n, int64_t gap_ms)
 {
     for (size_t i = 0; i < n; i++) {
         snprintf(names[i], sizeof names[i], "n%zu", i);
@@ -33,7 +33,7 @@ static struct sweep find(const char *config, size_t nodes)
     static char text[256];
     struct trace_event events[12];
     struct bound_step steps[12];
-    char names[12][8];
+    char names[12][24];
     struct tape tape = {0};
     struct doc_file f;
     struct job_spec spec;
