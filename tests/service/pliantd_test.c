@@ -626,3 +626,50 @@ Test(daemon, nonsense_of_every_type_does_no_harm)
     cr_expect(runs_with(job, 4));
     cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 0));
 }
+
+Test(daemon, snapshots_carry_a_job_over_restarts)
+{
+    struct fake_agent *a, *b;
+    uint32_t deployed;
+    char job[33];
+
+    service_open(&s, BRISK, "-D", "pliant.snapshot.every-steps=3", "-D",
+                 "pliant.journal.max-steps=0", NULL);
+    a = agent_join(&s, "n1", 2);
+    b = agent_join(&s, "n2", 2);
+    submit(&s, spec, job);
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 2 && agent_running(b) == 2);
+    for (uint32_t i = 1; i <= 5; i++) {
+        deployed = a->n_deploy + b->n_deploy;
+        service_kill(&s, SIGKILL);
+        service_start(&s);
+        a->welcome = b->welcome = false;
+        WAIT(&s, a->welcome && b->welcome);
+        cr_expect(runs_with(job, 4));
+        cr_expect(eq(u32, a->n_deploy + b->n_deploy, deployed));
+        agent_end(a, running_task(a), "{\"how\":\"exited\",\"code\":1}");
+        WAIT(&s, attempt_on(a) == i + 1 && attempt_on(b) == i + 1 && runs_with(job, 4));
+    }
+    cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 5));
+}
+
+Test(daemon, what_fails_together_is_one_restart)
+{
+    struct fake_agent *a, *b;
+    char job[33], body[2048];
+    int n = 0;
+
+    start_four(job, &a, &b);
+    n += snprintf(body, sizeof body, "{\"tasks\":[");
+    for (int i = 0; i < 2; i++)
+        n += snprintf(body + n, sizeof body - (size_t)n,
+                      "%s{\"job\":\"%s\",\"vertex\":\"work\",\"subtask\":%u,\"attempt\":1,"
+                      "\"state\":\"ended\",\"end\":{\"how\":\"exited\",\"code\":9}}",
+                      i ? "," : "", job, a->tasks.v[i].subtask);
+    snprintf(body + n, sizeof body - (size_t)n, "]}");
+    agent_forget_all(a);
+    agent_send(a, MESSAGE_TASKS, body);
+    WAIT(&s, attempt_on(a) == 2 && attempt_on(b) == 2 && runs_with(job, 4));
+    cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 1));
+    cr_expect(eq(u32, a->n_deploy, 4));
+}
