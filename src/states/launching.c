@@ -48,7 +48,7 @@ static void stop_workers(struct pliant_sched *s)
 }
 
 /* Nobody failed: a node is taken back, or the user wants no more of it. */
-static void give_up(struct pliant_sched *s, int then, struct why why)
+static void give_up(struct pliant_sched *s, enum launch_end then, struct why why)
 {
     struct launch *l = launch_of(s);
 

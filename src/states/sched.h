@@ -59,7 +59,7 @@ struct launch {
     enum { LAUNCH_NONE, LAUNCH_STARTING, LAUNCH_GIVEN_UP } phase;
     struct deadline timeout; /* STARTING */
     struct winding winding;  /* GIVEN_UP, and the rest too: what follows once all are down */
-    enum { LAUNCH_AGAIN, LAUNCH_FAILS, LAUNCH_CANCELED } then;
+    enum launch_end { LAUNCH_AGAIN, LAUNCH_FAILS, LAUNCH_CANCELED } then;
     int64_t backoff_ms; /* AGAIN */
     struct why why;
 };
