@@ -27,12 +27,13 @@ set_target_properties(pliantworker PROPERTIES
     EXPORT_NAME worker
     LINK_DEPENDS ${worker_map})
 
-# One object in which what is hidden is local, as for libpliant.a.
+# One object in which all is local but our own names: a part that is taken along may have one of
+# libpliant's.
 set(joined_worker ${PROJECT_BINARY_DIR}/pliantworker.o)
 add_custom_command(
     OUTPUT ${joined_worker}
     COMMAND ${CMAKE_LINKER} -r -o ${joined_worker} $<TARGET_OBJECTS:pliantworker-objects>
-    COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${joined_worker}
+    COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=pliant_worker_* ${joined_worker}
     DEPENDS pliantworker-objects $<TARGET_OBJECTS:pliantworker-objects>
     COMMENT "Joining the objects of libpliantworker.a"
     COMMAND_EXPAND_LISTS

@@ -362,7 +362,7 @@ static const struct row rows[] = {
     {KEY(GROUP "relax-collectives-on-preemption"), FIELD(group.relax_collectives), BOOLEAN,
      DEFAULT("false"), NO_EFFECT, HELP("not yet; reports complete without preempted workers")},
     {KEY(GROUP "default-drain-deadline"), FIELD(group.default_drain_deadline_ms), SPAN,
-     DEFAULT("120 s"), NO_EFFECT, HELP("not yet; used where a drain gives none")},
+     DEFAULT("2 min"), NO_EFFECT, HELP("not yet; used where a drain gives none")},
     {KEY(GROUP "drain-poll-interval"), FIELD(group.drain_poll_interval_ms), SOME_SPAN,
      DEFAULT("5 s"), NO_EFFECT, HELP("not yet; for sources of drains that must be polled")},
     {KEY(GROUP "collateral-window"), FIELD(group.collateral_window_ms), SPAN, DEFAULT("2 s"),
@@ -378,7 +378,7 @@ static const struct row rows[] = {
 
     /* worker groups: sizes while running */
     {KEY(GROUP "resize-monitor-interval"), FIELD(group.resize_monitor_interval_ms), SPAN,
-     DEFAULT("60 s"), NO_EFFECT, HELP("not yet; pliant.rescale.policy decides on resizes")},
+     DEFAULT("1 min"), NO_EFFECT, HELP("not yet; pliant.rescale.policy decides on resizes")},
     {KEY(GROUP "resize-checkpoint-timeout"), FIELD(group.resize_checkpoint_timeout_ms), SPAN,
      DEFAULT("0 s"), NO_EFFECT, HELP("not yet; pliant.rescale.policy decides on resizes")},
     {KEY(GROUP "last-call"), FIELD(group.last_call_ms), SPAN, DEFAULT("0 s"),
@@ -390,7 +390,7 @@ static const struct row rows[] = {
     {KEY(GROUP "resource-demand-interval"), FIELD(group.resource_demand_interval_ms), SOME_SPAN,
      DEFAULT("20 s"), NO_EFFECT, HELP("not yet; how often an autoscaler is told of the demand")},
     {KEY(GROUP "resource-demand-expiry"), FIELD(group.resource_demand_expiry_ms), SOME_SPAN,
-     DEFAULT("180 s"), NO_EFFECT, HELP("not yet; when it lapses")},
+     DEFAULT("3 min"), NO_EFFECT, HELP("not yet; when it lapses")},
     {KEY(GROUP "whole-domains"), FIELD(group.whole_domains), BOOLEAN, DEFAULT("false"), NO_EFFECT,
      HELP("not yet; only whole failure domains are used")},
     {KEY(GROUP "placement-strategy"), FIELD(group.placement),
@@ -398,7 +398,7 @@ static const struct row rows[] = {
      NO_EFFECT, HELP("not yet; how workers are spread over nodes")},
 
     /* worker groups: launch and health */
-    {KEY(GROUP "start-timeout"), FIELD(group.start_timeout_ms), SOME_SPAN, DEFAULT("60 s"),
+    {KEY(GROUP "start-timeout"), FIELD(group.start_timeout_ms), SOME_SPAN, DEFAULT("1 min"),
      HELP("a launch that is not complete so long after its slots were granted has failed")},
     {KEY(GROUP "prepare-timeout"), FIELD(group.prepare_timeout_ms), SOME_SPAN, DEFAULT("10 min"),
      HELP("service: the same for the preparation of the environment before the launch")},
@@ -409,11 +409,11 @@ static const struct row rows[] = {
     {KEY(GROUP "collective-timeout"), FIELD(group.collective_timeout_ms), SPAN_OR_NONE,
      DEFAULT(""), NO_EFFECT, HELP("not yet; how long a collective call may wait")},
     {KEY(GROUP "collective-warn-interval"), FIELD(group.collective_warn_interval_ms), SOME_SPAN,
-     DEFAULT("60 s"), HELP("service: how often a call that waits is warned of")},
+     DEFAULT("1 min"), HELP("service: how often a call that waits is warned of")},
     {KEY(GROUP "stop-timeout"), FIELD(group.stop_timeout_ms), SPAN, DEFAULT("30 s"),
      HELP("service: from SIGTERM to SIGKILL")},
     {KEY(GROUP "exit-barrier-timeout"), FIELD(group.exit_barrier_timeout_ms), SPAN,
-     DEFAULT("300 s"), HELP("service: how long an agent whose workers are done waits for others")},
+     DEFAULT("5 min"), HELP("service: how long an agent whose workers are done waits for others")},
     {KEY(GROUP "master-port"), FIELD(group.master_port), PORT, DEFAULT("0"),
      HELP("service: MASTER_PORT; 0: a free one for each attempt")},
     {KEY(GROUP "port-retry-window"), FIELD(group.port_retry_window_ms), SPAN, DEFAULT("30 s"),
@@ -442,7 +442,7 @@ static const struct row rows[] = {
     {KEY(GROUP "require-new-run"), FIELD(group.require_new_run), BOOLEAN, DEFAULT("false"),
      HELP("service: a run of that name that exists is an error")},
     {KEY(GROUP "upload-warn-interval"), FIELD(group.upload_warn_interval_ms), SOME_SPAN,
-     DEFAULT("60 s"), HELP("service: how often an upload that takes long is warned of")},
+     DEFAULT("1 min"), HELP("service: how often an upload that takes long is warned of")},
     {KEY(GROUP "upload-attempts"), FIELD(group.upload_attempts), COUNT_FROM(1), DEFAULT("3"),
      HELP("service: how often an upload is tried")},
     {KEY(GROUP "checkpoint.num-to-keep"), FIELD(group.num_to_keep), COUNT_OR_NONE_FROM(1),
@@ -462,11 +462,11 @@ static const struct row rows[] = {
     {KEY(GROUP "actor.poison-threshold"), FIELD(group.actor_poison_threshold), COUNT_FROM(0),
      DEFAULT("3"), NO_EFFECT, HELP("not yet; crashes in a row that put a payload aside; 0: off")},
     {KEY(GROUP "actor.call-timeout"), FIELD(group.actor_call_timeout_ms), SOME_SPAN,
-     DEFAULT("60 s"), NO_EFFECT, HELP("not yet; how long a call may take")},
+     DEFAULT("1 min"), NO_EFFECT, HELP("not yet; how long a call may take")},
     {KEY(GROUP "placement.timeout"), FIELD(group.placement_timeout_ms), SOME_SPAN,
      DEFAULT("30 s"), NO_EFFECT, HELP("not yet; how long a placement may take")},
     {KEY(GROUP "placement.replacement-timeout"), FIELD(group.placement_replacement_timeout_ms),
-     SOME_SPAN, DEFAULT("120 s"), NO_EFFECT, HELP("not yet; the same after a loss")},
+     SOME_SPAN, DEFAULT("2 min"), NO_EFFECT, HELP("not yet; the same after a loss")},
 
     /* slots, nodes, histories */
     {KEY("slot.idle.timeout"), FIELD(slot_idle_timeout_ms), SOME_SPAN, DEFAULT("50 s"),
@@ -837,12 +837,19 @@ static void resolve_timing(struct pliant_config *cfg)
         cfg->max_trigger_delay_ms = 0;
 }
 
+static const struct row *row_of(size_t offset)
+{
+    const struct row *row = rows;
+
+    while (row->offset != offset)
+        row++;
+    return row;
+}
+
 static bool was_set(const struct pliant_config *cfg, size_t offset)
 {
-    size_t i = 0;
+    size_t i = (size_t)(row_of(offset) - rows);
 
-    while (rows[i].offset != offset)
-        i++;
     return cfg->named[i / 64] >> i % 64 & 1;
 }
 
@@ -854,6 +861,8 @@ static void resolve_group(struct pliant_config *cfg)
         return;
     if (!was_set(cfg, offsetof(struct pliant_config, rescale_policy)))
         cfg->rescale_policy = PLIANT_POLICY_WORTH;
+    if (cfg->group.last_call_ms == PLIANT_UNSET)
+        store_default(row_of(offsetof(struct pliant_config, group.last_call_ms)), cfg);
     if (cfg->submission_stabilization_ms == PLIANT_UNSET)
         cfg->submission_stabilization_ms = cfg->group.last_call_ms;
     if (cfg->resource_wait_ms == PLIANT_UNSET)

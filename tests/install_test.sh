@@ -66,4 +66,40 @@ cmake -S "$dir/consumer" -B "$dir/consumer/build" -G "$generator" \
 "$dir/consumer/build/embed-pliant" >"$dir/pliant.out"
 "$dir/consumer/build/embed-static" >"$dir/package-static.out"
 
+echo "- libpliantworker: its own names, pkg-config, find_package"
+stray=$( (nm -D --defined-only "$lib/libpliantworker.so" | awk '$2 != "A" { print $3 }'
+    nm -g --defined-only "$lib/libpliantworker.a" | awk 'NF == 3 { print $3 }') |
+    grep -v '^pliant_worker_[a-z_]*\(@@LIBPLIANTWORKER_0\)\?$' || true)
+[ -z "$stray" ] || fail "libpliantworker shows $stray"
+cat >"$dir/consumer/worker.c" <<'END'
+#include <pliant/worker.h>
+#include <stdio.h>
+int main(void)
+{
+    struct pliant_worker *w;
+    int r = pliant_worker_new(&w);
+    if (r == 0)
+        r = pliant_worker_report(w, "{\"loss\":0.5}", NULL);
+    fputs(pliant_worker_error(w), stderr);
+    pliant_worker_close(w);
+    return r != 0;
+}
+END
+unset PLIANT_WORKER_SOCKET
+"$CC" -std=c17 $(pkg-config --cflags pliantworker) "$dir/consumer/worker.c" -o "$dir/worker" \
+    $(pkg-config --libs pliantworker)
+"$dir/worker"
+"$CC" -std=c17 -static $(pkg-config --cflags pliantworker) "$dir/consumer/worker.c" \
+    -o "$dir/worker-static" $(pkg-config --static --libs pliantworker)
+"$dir/worker-static"
+cat >>"$dir/consumer/CMakeLists.txt" <<'END'
+foreach(kind worker worker-static)
+    add_executable(run-${kind} worker.c)
+    target_link_libraries(run-${kind} PRIVATE pliant::${kind})
+endforeach()
+END
+cmake --build "$dir/consumer/build" >"$dir/log" 2>&1 || fail "$(cat "$dir/log")"
+"$dir/consumer/build/run-worker"
+"$dir/consumer/build/run-worker-static"
+
 echo "install_test: passed"

@@ -10,7 +10,7 @@ static const struct pliant_vertex_spec *vertices_of(const struct world_spec *spe
 {
     if (spec->vertices)
         return spec->vertices;
-    *one = (struct pliant_vertex_spec){.id = "v",
+    *one = (struct pliant_vertex_spec){.id = spec->worker_group ? PLIANT_WORKER_VERTEX : "v",
                                        .parallelism = spec->parallelism ? spec->parallelism : 4,
                                        .min_parallelism = spec->min_parallelism,
                                        .max_parallelism = spec->max_parallelism};
@@ -24,7 +24,8 @@ struct world world_new(struct world_spec spec)
     struct pliant_job_spec job = {.vertices = vertices_of(&spec, &one),
                                   .n_vertices = spec.vertices ? spec.n_vertices : 1,
                                   .edges = spec.edges,
-                                  .n_edges = spec.n_edges};
+                                  .n_edges = spec.n_edges,
+                                  .worker_group = spec.worker_group};
     struct pliant_error err = {0};
 
     pliant_config_init(&w.cfg);
@@ -57,6 +58,8 @@ static void note(struct world *w, const struct pliant_action *act)
         w->changed = *act;
     } else if (act->kind == PLIANT_ACT_RESERVE) {
         w->plan = act->reserve.plan;
+    } else if (act->kind == PLIANT_ACT_REGISTER) {
+        w->registered = act->registered.id;
     } else if (act->kind == PLIANT_ACT_CHECKPOINT) {
         *(act->flag[1] ? &w->savepoint : &w->checkpoint) = act->checkpoint.id;
     }
@@ -241,6 +244,29 @@ void world_fail_task(struct world *w, uint32_t vertex, uint32_t subtask, bool re
                                          .failure = {.task = current(w, vertex, subtask),
                                                      .recoverable = recoverable,
                                                      .cause = "it broke"}});
+}
+
+void world_die(struct world *w, uint32_t rank, enum pliant_death death, const char *cause)
+{
+    world_event(w, (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
+                                         .failure = {.task = current(w, 1, rank),
+                                                     .recoverable = true,
+                                                     .death = death,
+                                                     .cause = cause}});
+}
+
+void world_report(struct world *w, uint32_t rank, uint64_t call, const char *path)
+{
+    world_event(w, (struct pliant_event){
+                       .kind = PLIANT_EV_REPORT,
+                       .report = {.task = current(w, 1, rank), .call = call, .path = path}});
+}
+
+void world_registered(struct world *w, bool ok)
+{
+    world_event(w, (struct pliant_event){
+                       .kind = ok ? PLIANT_EV_CHECKPOINT_COMPLETED : PLIANT_EV_CHECKPOINT_FAILED,
+                       .checkpoint = {.id = w->registered, .cause = "disk full"}});
 }
 
 void world_fail(struct world *w, bool recoverable)

@@ -29,6 +29,7 @@ struct world_spec {
     const struct pliant_edge_spec *edges;
     size_t n_edges;
     int64_t parallelism, min_parallelism, max_parallelism; /* 0: 4, default, default */
+    bool worker_group;                                     /* "worker" instead of "v" */
     const char *options[64];
     const struct pliant_alloc *alloc;
 };
@@ -45,6 +46,7 @@ struct world {
     size_t n_states;
     uint32_t plan;                  /* of the last RESERVE */
     uint64_t checkpoint, savepoint; /* ids of the last CHECKPOINT actions */
+    uint64_t registered;            /* of the last REGISTER */
     struct pliant_action changed;   /* the last STATE_CHANGED */
     char emitted[512];              /* text of world_emitted() */
 };
@@ -69,6 +71,11 @@ void world_bounds(struct world *w, int64_t min, int64_t max); /* of every vertex
 void world_task(struct world *w, enum pliant_event_kind kind, uint32_t vertex, uint32_t subtask);
 void world_all_tasks(struct world *w, enum pliant_event_kind kind); /* of the present graph */
 void world_fail_task(struct world *w, uint32_t vertex, uint32_t subtask, bool recoverable);
+/* A worker of a group dies. */
+void world_die(struct world *w, uint32_t rank, enum pliant_death death, const char *cause);
+/* It reports; path may be NULL. */
+void world_report(struct world *w, uint32_t rank, uint64_t call, const char *path);
+void world_registered(struct world *w, bool ok);    /* the answer to the last REGISTER */
 void world_fail(struct world *w, bool recoverable); /* a global failure */
 void world_checkpoint(struct world *w);             /* completed, of the host's own accord */
 void world_checkpoint_failed(struct world *w, bool counts);

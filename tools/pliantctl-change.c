@@ -190,8 +190,10 @@ enum exit_code ctl_scale(struct ctl *c)
 
 enum exit_code ctl_cancel(struct ctl *c)
 {
-    enum exit_code code;
+    enum exit_code code = c->given[CTL_WAIT] ? ctl_settle_job(c) : DONE;
 
+    if (code != DONE)
+        return code;
     ctl_request_of(c, "job");
     code = ctl_call(c, MESSAGE_CANCEL);
     if (code != DONE)

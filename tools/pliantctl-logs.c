@@ -205,6 +205,8 @@ static enum exit_code show_log(struct log *log)
     if (c->given[CTL_TAIL] && !ctl_take_number("--tail", c->given[CTL_TAIL], 0, UINT32_MAX, &lines))
         return BAD_INPUT;
     code = parse_task(log, c->words[1]);
+    if (code == DONE && c->given[CTL_FOLLOW])
+        code = ctl_settle_job(c);
     if (code == DONE && !log->attempt && c->given[CTL_FOLLOW])
         code = newest_attempt(log, &log->attempt);
     if (code == DONE && c->given[CTL_TAIL])

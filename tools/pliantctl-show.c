@@ -192,8 +192,9 @@ static enum exit_code tasks(struct ctl *c)
         ctl_cell(&t, "%s", ctl_text(task, "state"));
         ctl_cell(&t, "%s", ctl_clock(text, ctl_int(task, "since_unix_ms")));
         ctl_cell(&t, "%s",
-                 ctl_has(task, "rss_bytes") ? ctl_bytes(text, ctl_int(task, "rss_bytes")) : "");
-        ctl_cell(&t, "%s", ctl_has(task, "cpu_ms") ? ctl_span(text, ctl_int(task, "cpu_ms")) : "");
+                 ctl_int(task, "rss_bytes") ? ctl_bytes(text, ctl_int(task, "rss_bytes")) : "");
+        ctl_cell(&t, "%s",
+                 ctl_int(task, "rss_bytes") ? ctl_span(text, ctl_int(task, "cpu_ms")) : "");
     }
     return ctl_table_end(&t, stdout);
 }
@@ -241,7 +242,7 @@ static void print_rescale(const struct doc *rescale)
         int64_t enter = ctl_int(s, "enter_unix_ms"), leave = ctl_int(s, "leave_unix_ms");
 
         printf("%s%s", s == ctl_first(rescale, "spans") ? ": " : ", ", ctl_text(s, "state"));
-        if (leave > enter)
+        if (enter > 0 && leave > enter)
             printf(" %s", ctl_span(text, leave - enter));
     }
     fputc('\n', stdout);

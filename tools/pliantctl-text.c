@@ -60,8 +60,9 @@ const char *ctl_clock(char buf[CTL_TIME_TEXT], int64_t unix_ms)
 
 const char *ctl_span(char buf[CTL_TIME_TEXT], int64_t ms)
 {
+    /* two digits say enough */
     if (ms >= 0)
-        return time_span(buf, ms >= 10000 ? ms - ms % 1000 : ms);
+        return time_span(buf, ms - ms % (ms >= 10000 ? 1000 : ms >= 1000 ? 100 : 1));
     snprintf(buf, CTL_TIME_TEXT, "-");
     return buf;
 }

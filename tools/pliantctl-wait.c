@@ -42,6 +42,19 @@ static enum exit_code verdict(const char *job_status)
     return strcmp(job_status, "FAILED") == 0 ? ANSWER_IS_NO : DONE;
 }
 
+enum exit_code ctl_settle_job(struct ctl *c)
+{
+    enum exit_code code;
+
+    ctl_request_of(c, "job");
+    code = ctl_call(c, MESSAGE_STATUS);
+    if (code != DONE)
+        return code;
+    snprintf(c->job_id, sizeof c->job_id, "%s", ctl_text(c->reply.root, "job_id"));
+    c->words[0] = c->job_id;
+    return DONE;
+}
+
 enum exit_code ctl_wait_end(struct ctl *c, const char *job)
 {
     struct rpc_refusal refusal;

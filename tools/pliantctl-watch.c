@@ -466,11 +466,10 @@ static enum exit_code begin(struct watch *w)
         ctl_request(c);
         return ctl_call(c, MESSAGE_PING);
     }
-    ctl_request_of(c, "job");
-    code = ctl_call(c, MESSAGE_STATUS);
+    code = ctl_settle_job(c);
     if (code != DONE)
         return code;
-    snprintf(w->job_id, sizeof w->job_id, "%s", ctl_text(c->reply.root, "job_id"));
+    snprintf(w->job_id, sizeof w->job_id, "%s", c->job_id);
     snprintf(w->job_name, sizeof w->job_name, "%s", ctl_text(c->reply.root, "name"));
     if (!ctl_status_is_final(ctl_text(c->reply.root, "job_status")))
         return DONE;

@@ -111,6 +111,8 @@ struct ctl {
     size_t n_words;
     int64_t timeout_ms;
 
+    char job_id[40]; /* ctl_settle_job() */
+
     struct ctl_target target;
     struct rpc_identity *identity; /* NULL: no keys */
     struct rpc_link *link;         /* NULL: not opened yet */
@@ -222,6 +224,8 @@ enum exit_code ctl_table_end(struct ctl_table *t, FILE *out);
 
 /* ---- pliantctl-wait.c ------------------------------------------------------------------------ */
 
+/* A name means the job that has it now: from here on word 0 is that job's id. */
+enum exit_code ctl_settle_job(struct ctl *c);
 /* Until the job has ended, also over restarts of the service. DONE or ANSWER_IS_NO by how. */
 enum exit_code ctl_wait_end(struct ctl *c, const char *job);
 

@@ -45,8 +45,7 @@ static int try_help(void)
     return BAD_INPUT;
 }
 
-/* ---- the command line ------------------------------------------------------------------------
- */
+/* ---- the command line ----------------------------------------------------------------------- */
 
 /* Options of the command line that stand for an option of the table. */
 enum { OPT_AGENTS = 256, OPT_CLIENTS, OPT_EVENTS, OPT_KEYS, OPT_INSECURE };
@@ -134,8 +133,7 @@ static int read_command_line(int argc, char **argv, struct daemon_options *o)
     return try_help();
 }
 
-/* ---- the state directory ---------------------------------------------------------------------
- */
+/* ---- the state directory -------------------------------------------------------------------- */
 
 static char *below(const char *dir, const char *rest)
 {
@@ -184,8 +182,7 @@ static char *state_dir(const struct options *o)
     return (char *)set;
 }
 
-/* ---- running ---------------------------------------------------------------------------------
- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 static void warn(void *ctx, const char *text)
 {

@@ -183,16 +183,20 @@ class Worker:
     # ---- checkpoints that are asked for --------------------------------------------------------------
 
     def checkpoint_requested(self, timeout: float = 0) -> Optional[CheckpointRequest]:
-        """The next request for a checkpoint; None: none came in so many seconds, or none will."""
+        """The next request for a checkpoint; None: none came in so many seconds.
+
+        Not under Pliant, and once the task is to stop, none will come; the time is waited for all the same,
+        unless it is math.inf.
+        """
         if self._client is None:
-            time.sleep(timeout) if timeout < math.inf else None
+            time.sleep(max(0, timeout) if timeout < math.inf else 0)
             return None
         self._client.take_checkpoints()
         with self._events:
-            self._events.wait_for(
-                lambda: self._new_requests or self.stopping,
-                None if timeout == math.inf else timeout,
-            )
+            if timeout == math.inf:
+                self._events.wait_for(lambda: self._new_requests or self.stopping)
+            else:
+                self._events.wait_for(lambda: self._new_requests, max(0, timeout))
             return self._new_requests.pop(0) if self._new_requests else None
 
     def on_checkpoint(self, write: Handler) -> Handler:

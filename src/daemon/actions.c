@@ -4,8 +4,7 @@
 
 #include "daemon/daemon.h"
 
-/* ---- events ----------------------------------------------------------------------------------
- */
+/* ---- events --------------------------------------------------------------------------------- */
 
 void tell_task(struct daemon *d, const struct daemon_job *job, const struct daemon_task *task,
                enum pliant_task_state state, const char *cause)
@@ -109,8 +108,7 @@ static void savepoint_ended(struct daemon *d, struct daemon_job *job, const stru
     requests_savepoint_ended(d, job, a->savepoint.path, a->savepoint.cause);
 }
 
-/* ---- slots, tasks and nodes ------------------------------------------------------------------
- */
+/* ---- slots, tasks and nodes ----------------------------------------------------------------- */
 
 static struct daemon_node *node_of(struct daemon *d, const struct daemon_job *job,
                                    pliant_node_id id)
@@ -223,8 +221,7 @@ static void notify(struct daemon *d, struct daemon_job *job, const struct pliant
     json_free(&j);
 }
 
-/* ---- the end of a job ------------------------------------------------------------------------
- */
+/* ---- the end of a job ----------------------------------------------------------------------- */
 
 static void archive(struct daemon *d, struct daemon_job *job)
 {
@@ -253,8 +250,7 @@ static void archive(struct daemon *d, struct daemon_job *job)
              pliant_job_status_name(pliant_job_status(job->sched)));
 }
 
-/* ---- all of them -----------------------------------------------------------------------------
- */
+/* ---- all of them ---------------------------------------------------------------------------- */
 
 static void carry_out(struct daemon *d, struct daemon_job *job, const struct pliant_action *a)
 {

@@ -31,6 +31,7 @@ struct part {
 struct pending {
     uint64_t id;
     bool savepoint;
+    bool then_finish; /* it is the savepoint of a stop */
     char *dir;
     int64_t triggered_at_ms, triggered_unix_ms;
     struct VEC(struct part) parts; /* by vertex and subtask */
@@ -375,6 +376,16 @@ static void keep(struct daemon *d, struct checkpoints *c, struct pending *p)
     d->tidy_after_commit = true;
 }
 
+/* A process that goes on for ever finishes when it is told to [S-SWS-1]. */
+static void finish_tasks(struct daemon *d, struct daemon_job *job)
+{
+    struct daemon_task *task, *next;
+
+    HASH_ITER (hh, job->tasks, task, next)
+        if (!task->given_up)
+            stop_task(d, job, task);
+}
+
 static void complete(struct daemon *d, struct daemon_job *job, struct pending *p)
 {
     struct checkpoints *c = of(job);
@@ -393,6 +404,8 @@ static void complete(struct daemon *d, struct daemon_job *job, struct pending *p
     tell(d, job, p, "completed", total_bytes(p), NULL);
     tell_core(d, job, p);
     unlink_pending(c, p);
+    if (p->then_finish)
+        finish_tasks(d, job);
     if (!p->savepoint)
         keep(d, c, p);
     pending_free(p);
@@ -489,7 +502,7 @@ static void drop_given_up(struct daemon *d, struct daemon_job *job, bool savepoi
     for (; p; p = next) {
         next = p->next;
         if ((p->savepoint ? savepoint_follows : checkpoint_follows) ||
-            d->clock.now_ms - p->triggered_at_ms >= job->config.checkpoint_timeout_ms)
+            d->clock.now_ms - p->triggered_at_ms >= job->config->checkpoint_timeout_ms)
             drop(d, job, p, "it took longer than execution.checkpointing.timeout");
     }
 }
@@ -506,6 +519,7 @@ void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct 
     p = need(calloc(1, sizeof *p));
     *p = (struct pending){.id = act->checkpoint.id,
                           .savepoint = act->flag[1],
+                          .then_finish = act->flag[0] == PLIANT_CHECKPOINT_STOP,
                           .triggered_at_ms = d->clock.now_ms,
                           .triggered_unix_ms = d->clock.unix_ms,
                           .next = c->pending};
@@ -707,6 +721,14 @@ static void find_stale(struct daemon *d, struct daemon_job *job)
         closedir(dir);
 }
 
+static bool pends_savepoint(const struct found *found)
+{
+    for (size_t i = 0; i < found->pending.n; i++)
+        if (found->pending.v[i].savepoint)
+            return true;
+    return false;
+}
+
 void checkpoints_lost(struct daemon *d, struct daemon_job *job)
 {
     struct found found = {.d = d, .c = of(job)};
@@ -716,6 +738,8 @@ void checkpoints_lost(struct daemon *d, struct daemon_job *job)
         return;
     oldest_first(found.c);
     find_stale(d, job);
+    if (pliant_state(job->sched) == PLIANT_STOP_WITH_SAVEPOINT && !pends_savepoint(&found))
+        finish_tasks(d, job); /* it was there, and the word may have been lost */
     for (size_t i = 0; i < found.pending.n; i++) {
         struct pending *p = need(calloc(1, sizeof *p));
 
@@ -786,8 +810,8 @@ static void tidy(struct daemon *d, struct daemon_job *job)
     struct pliant_counts counts;
 
     pliant_counts(job->sched, &counts);
-    surplus = c->kept.n > (size_t)job->config.checkpoints_retained
-                  ? c->kept.n - (size_t)job->config.checkpoints_retained
+    surplus = c->kept.n > (size_t)job->config->checkpoints_retained
+                  ? c->kept.n - (size_t)job->config->checkpoints_retained
                   : 0;
     for (size_t i = 0; i < c->kept.n; i++)
         if (i < surplus && c->kept.v[i].id != counts.checkpoint)

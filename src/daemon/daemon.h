@@ -128,7 +128,7 @@ struct daemon_job {
     char *name, *spec_text, *file;
     int64_t order, submitted_unix_ms, ended_unix_ms;
     struct job_spec spec;
-    struct pliant_config config; /* resolved */
+    struct pliant_config *config; /* resolved */
     struct options options;
     char *options_json;
     struct pliant_sched *sched; /* NULL: ended, or damaged */
@@ -143,6 +143,7 @@ struct daemon_job {
     struct checkpoints *checkpoints; /* checkpoints.c */
     struct group *group;             /* groups.c; NULL: a graph job */
     struct waiting_reply *waiting;   /* requests.c: who waits for a savepoint */
+    struct last_attempts *attempts;  /* logs.c: the last of each task, by vertex and subtask */
     UT_hash_handle hh;
 };
 
@@ -342,6 +343,9 @@ void requests_savepoint_ended(struct daemon *d, struct daemon_job *job, const ch
                               const char *cause);
 void requests_refused(struct daemon *d, struct daemon_job *job,
                       const struct pliant_action *act); /* a REFUSED action */
+void logs_note_attempt(struct daemon_job *job, const struct pliant_task *task);
+void logs_write_attempts(const struct daemon_job *job, struct json *j); /* for status_final() */
+void logs_free(struct daemon_job *job);
 void requests_log(struct daemon *d, const struct doc_file *f, const struct doc *log);
 void requests_expire(struct daemon *d);
 int64_t requests_next_deadline(const struct daemon *d);               /* awake time */
@@ -350,7 +354,7 @@ void requests_close(struct daemon *d);
 
 void status_of_job(struct daemon *d, struct daemon_job *job, const char *key, struct json *j);
 /* All documents of a job that ends, for store_job_end() and for later requests; while it still has
- * its core, and ended_unix_ms is set. */
+ * its core, and ended_unix_ms is set. Writes the members of an object, the first of all in it. */
 void status_final(struct daemon *d, struct daemon_job *job, struct json *j);
 
 /* Begin an event; the caller adds members and calls events_end(). */
@@ -378,6 +382,8 @@ void outbox_flush(struct daemon *d);
 /* Sends at once what was put in since the mark. */
 size_t outbox_mark(const struct daemon *d);
 void outbox_flush_since(struct daemon *d, size_t mark);
+/* The commit failed: who only asked gets his answer, the rest waits until the store works. */
+void outbox_flush_looks(struct daemon *d);
 /* The session is over: what was to go to the node goes nowhere. */
 void outbox_forget_node(struct daemon *d, const struct daemon_node *node);
 void outbox_open(struct daemon *d);

@@ -40,8 +40,7 @@ void deploy_close(struct daemon *d)
     d->deploying = NULL;
 }
 
-/* ---- gathering -------------------------------------------------------------------------------
- */
+/* ---- gathering ------------------------------------------------------------------------------ */
 
 static void send_list(struct daemon *d, struct daemon_node *node, enum message_type type,
                       struct gathered *list)
@@ -129,8 +128,7 @@ static struct json *element(struct daemon *d, const char *job, const char *verte
     return j;
 }
 
-/* ---- stopping --------------------------------------------------------------------------------
- */
+/* ---- stopping ------------------------------------------------------------------------------- */
 
 void stop_stray(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
                 uint32_t subtask, uint32_t attempt, int64_t timeout_ms)
@@ -166,8 +164,7 @@ void forget_task(struct daemon *d, struct daemon_node *node, const char *job, co
     gather(d, node, &node->forget);
 }
 
-/* ---- what a task is started with -------------------------------------------------------------
- */
+/* ---- what a task is started with ------------------------------------------------------------ */
 
 /* One task that is to be started, and what its variables are made from. */
 struct deployment {
@@ -250,8 +247,7 @@ static void variables(struct daemon *d, const struct deployment *t, struct json 
     json_end(j, '}');
 }
 
-/* ---- who else there is -----------------------------------------------------------------------
- */
+/* ---- who else there is ---------------------------------------------------------------------- */
 
 static void write_peer(struct daemon *d, struct daemon_job *job, pliant_vertex_id vertex,
                        uint32_t subtask, struct json *j)
@@ -290,8 +286,7 @@ static const struct json *peers(struct daemon *d, struct daemon_job *job)
     return &g->peers;
 }
 
-/* ---- deploying -------------------------------------------------------------------------------
- */
+/* ---- deploying ------------------------------------------------------------------------------ */
 
 static void write_command(const struct job_command *command, struct json *j)
 {
@@ -317,7 +312,7 @@ static void write_deployment(struct daemon *d, const struct deployment *t)
     json_int(j, "stop_timeout_ms", options_duration_ms(&job->options, "pliant.agent.stop-timeout"));
     json_bool(j, "group", false);
     json_uint(j, "parallelism", t->parallelism);
-    json_string(j, "checkpoint_root", options_text(&job->options, "execution.checkpointing.dir"));
+    json_string(j, "checkpoint_root", ""); /* worker groups only */
     if (counts.tasks <= PEERS_MAX) {
         const struct json *all = peers(d, job);
 

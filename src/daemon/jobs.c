@@ -39,8 +39,7 @@ struct fact_queue {
     struct json event, actions;
 };
 
-/* ---- copies of what facts say ----------------------------------------------------------------
- */
+/* ---- copies of what facts say --------------------------------------------------------------- */
 
 static void *block_take(struct fact_queue *q, size_t n)
 {
@@ -177,8 +176,7 @@ void job_fact(struct daemon *d, struct daemon_job *job, const struct pliant_even
     copy_texts(d->facts, &fact->ev);
 }
 
-/* ---- the heap of deadlines -------------------------------------------------------------------
- */
+/* ---- the heap of deadlines ------------------------------------------------------------------ */
 
 static void heap_set(struct fact_queue *q, size_t at, struct daemon_job *job)
 {
@@ -234,8 +232,7 @@ int64_t jobs_next_deadline(const struct daemon *d)
     return d->facts->heap.n > 0 ? d->facts->heap.v[0]->deadline_ms : PLIANT_NEVER;
 }
 
-/* ---- steps -----------------------------------------------------------------------------------
- */
+/* ---- steps ---------------------------------------------------------------------------------- */
 
 static void journal(struct daemon *d, struct daemon_job *job)
 {
@@ -267,7 +264,7 @@ static void snapshot_if_due(struct daemon *d, struct daemon_job *job)
     store_note_put(d->store, "", "clock", at);
     if (store_snapshot_put(d->store, job->id, job->n_steps, bytes, size) == 0)
         job->n_snapshot = job->n_steps;
-    pliant_bytes_free(job->config.alloc, bytes);
+    pliant_bytes_free(job->config->alloc, bytes);
 }
 
 static void step(struct daemon *d, struct daemon_job *job, const struct pliant_event *ev)
@@ -332,8 +329,7 @@ void jobs_run(struct daemon *d)
     }
 }
 
-/* ---- tasks -----------------------------------------------------------------------------------
- */
+/* ---- tasks ---------------------------------------------------------------------------------- */
 
 struct daemon_task *job_task(struct daemon_job *job, const struct pliant_task *task)
 {
@@ -367,6 +363,7 @@ struct daemon_task *job_task_add(struct daemon_job *job, const struct pliant_tas
     if (t->next)
         t->next->prev = t;
     node->tasks = t;
+    logs_note_attempt(job, task);
     return t;
 }
 
@@ -429,8 +426,7 @@ void job_lives_put(struct daemon *d, const struct daemon_job *job)
     free(text);
 }
 
-/* ---- a job from its text ---------------------------------------------------------------------
- */
+/* ---- a job from its text -------------------------------------------------------------------- */
 
 static void free_lives(struct daemon_job *job)
 {
@@ -452,15 +448,18 @@ static void free_life(struct daemon_job *job)
         job_task_remove(task);
     free_lives(job);
     checkpoints_free(job);
+    logs_free(job);
     pliant_sched_destroy(&job->sched);
     job_spec_free(&job->spec);
     job->spec = (struct job_spec){0};
     options_free(&job->options);
     job->options = (struct options){0};
+    free(job->config);
     free(job->options_json);
     free(job->spec_text);
     free(job->file);
     job->options_json = job->spec_text = job->file = NULL;
+    job->config = NULL;
 }
 
 void job_free(struct daemon_job *job)
@@ -538,7 +537,7 @@ static char *options_text_of(const struct daemon_job *job)
         const char *s = options_text(&job->options, option->key);
 
         if (option->type != PLIANT_OPTION_STRING &&
-            pliant_config_get(&job->config, option->key, value, sizeof value) >= 0)
+            pliant_config_get(job->config, option->key, value, sizeof value) >= 0)
             s = value;
         if (*s)
             json_string(&j, option->key, s);
@@ -579,8 +578,8 @@ static int decode(struct daemon *d, struct daemon_job *job, const struct doc_fil
     if (r == 0)
         r = choose_seed(&job->options, err);
     if (r == 0)
-        r = options_resolve(&job->options, &job->config, err);
-    if (r == 0 && pliant_job_check(job->spec.job, &job->config, &why) < 0)
+        r = options_resolve(&job->options, job->config, err);
+    if (r == 0 && pliant_job_check(job->spec.job, job->config, &why) < 0)
         r = job_spec_error(text, text->root, &why, err);
     job->spec.config = job->spec.group = NULL;
     return r;
@@ -593,6 +592,7 @@ static struct daemon_job *job_new(const char *spec, size_t size, const char *fil
 
     job->spec_text = need(strndup(spec, size));
     job->file = need_text(file && *file ? file : "job");
+    job->config = need(calloc(1, sizeof *job->config));
     job->deadline_ms = PLIANT_NEVER;
     return job;
 }
@@ -645,7 +645,7 @@ int job_of_store(const struct store_job *row, struct daemon_job **ret, struct sp
         doc_free(&options);
     }
     if (r == 0)
-        r = options_resolve(&job->options, &job->config, err);
+        r = options_resolve(&job->options, job->config, err);
     memcpy(job->id, row->id, sizeof job->id);
     job->order = row->order;
     job->submitted_unix_ms = row->submitted_unix_ms;
@@ -653,8 +653,7 @@ int job_of_store(const struct store_job *row, struct daemon_job **ret, struct sp
     return made(job, r, ret);
 }
 
-/* ---- the registry ----------------------------------------------------------------------------
- */
+/* ---- the registry --------------------------------------------------------------------------- */
 
 void jobs_open(struct daemon *d)
 {
@@ -771,7 +770,7 @@ static void tell_submitted(struct daemon *d, const struct daemon_job *job)
 static int begin(struct daemon *d, struct daemon_job *job, struct spec_error *err)
 {
     struct pliant_error why;
-    int r = pliant_sched_new(&job->config, job->spec.job, &job->sched, &why);
+    int r = pliant_sched_new(job->config, job->spec.job, &job->sched, &why);
 
     need(r != -ENOMEM ? job : NULL);
     if (r < 0) {
@@ -817,7 +816,7 @@ int job_submit(struct daemon *d, const char *spec, size_t size, const char *file
     return r;
 }
 
-/* ---- finding one ----------------------------------------------------------------------------- */
+/* ---- finding one ---------------------------------------------------------------------------- */
 
 static bool is_prefix(const char *s)
 {

@@ -23,15 +23,55 @@ struct log_of {
 /* ---- which attempt ----------------------------------------------------------------------------
  */
 
-static bool last_of_graph(struct log_of *log)
-{
-    struct pliant_task_info info;
-    pliant_vertex_id v = pliant_job_vertex_find(log->job->spec.job, log->vertex);
+struct last_attempts {
+    struct VEC(uint32_t) of_subtask; /* 0: none yet */
+};
 
-    if (!pliant_task_info(log->job->sched, v, (uint32_t)log->subtask, &info))
-        return false;
-    log->attempt = info.attempt;
-    return info.attempt > 0;
+void logs_note_attempt(struct daemon_job *job, const struct pliant_task *task)
+{
+    uint32_t n = pliant_job_vertices(job->spec.job);
+    struct last_attempts *last;
+
+    if (!job->attempts)
+        job->attempts = need(calloc(n, sizeof *job->attempts));
+    last = &job->attempts[task->vertex.v - 1];
+    while (last->of_subtask.n <= task->subtask)
+        need(vec_push(NULL, &last->of_subtask));
+    if (last->of_subtask.v[task->subtask] < task->attempt)
+        last->of_subtask.v[task->subtask] = task->attempt;
+}
+
+void logs_free(struct daemon_job *job)
+{
+    for (uint32_t i = 0; job->attempts && i < pliant_job_vertices(job->spec.job); i++)
+        vec_free(NULL, &job->attempts[i].of_subtask);
+    free(job->attempts);
+    job->attempts = NULL;
+}
+
+void logs_write_attempts(const struct daemon_job *job, struct json *j)
+{
+    json_begin(j, "attempts", '{');
+    for (uint32_t v = 1; job->attempts && v <= pliant_job_vertices(job->spec.job); v++) {
+        const struct last_attempts *last = &job->attempts[v - 1];
+
+        json_begin(j, pliant_job_vertex_name(job->spec.job, (pliant_vertex_id){v}), '[');
+        for (size_t i = 0; i < last->of_subtask.n; i++)
+            json_uint(j, NULL, last->of_subtask.v[i]);
+        json_end(j, ']');
+    }
+    json_end(j, '}');
+}
+
+static bool last_deployed(struct log_of *log)
+{
+    pliant_vertex_id v = pliant_job_vertex_find(log->job->spec.job, log->vertex);
+    const struct last_attempts *last =
+        log->job->attempts && v.v ? &log->job->attempts[v.v - 1] : NULL;
+
+    if (last && (size_t)log->subtask < last->of_subtask.n)
+        log->attempt = last->of_subtask.v[log->subtask];
+    return log->attempt > 0;
 }
 
 static bool is_of(const struct pliant_failure_item *item, const struct log_of *log)
@@ -41,7 +81,7 @@ static bool is_of(const struct pliant_failure_item *item, const struct log_of *l
     return name && strcmp(name, log->vertex) == 0 && item->task.subtask == log->subtask;
 }
 
-/* Without a graph, what failed last is what people look for. */
+/* After a restart of the daemon, what failed last is what people look for. */
 static bool last_of_failures(struct log_of *log)
 {
     const struct pliant_failure *f;
@@ -55,50 +95,32 @@ static bool last_of_failures(struct log_of *log)
     return false;
 }
 
-/* In a list of objects with "vertex", "subtask", "attempt", the first of the task. */
-static bool find_in(const struct doc_file *f, const struct doc *list, struct log_of *log)
-{
-    struct spec_error err;
-    const char *vertex;
-    int64_t subtask;
-
-    for (const struct doc *c = list ? list->child : NULL; c; c = c->next)
-        if (doc_string(f, c, "vertex", PLIANT_NAME_MAX, &vertex, &err) == 0 &&
-            doc_int(f, c, "subtask", 0, UINT32_MAX, &subtask, &err) == 0 &&
-            strcmp(vertex, log->vertex) == 0 && subtask == log->subtask)
-            return doc_int(f, c, "attempt", 0, UINT32_MAX, &log->attempt, &err) == 0;
-    return false;
-}
-
-static const struct doc *member(const struct doc *at, const char *key)
-{
-    return at ? doc_get(at, key) : NULL;
-}
-
-/* The documents of a job that has ended name its last tasks, or what made it fail. */
+/* The documents of a job that has ended have the table. */
 static bool last_of_documents(struct daemon *d, struct log_of *log)
 {
     const char *text = job_final(d, log->job);
+    const struct doc *at = NULL;
     struct doc_file f = {0};
     struct spec_error err;
-    const struct doc *list;
-    bool found = false;
 
     if (!text || doc_parse(log->job->id, text, strlen(text), 1, &f, &err) < 0)
         return false;
-    found = find_in(&f, member(member(f.root, "tasks"), "tasks"), log);
-    list = member(member(f.root, "failures"), "failures");
-    for (const struct doc *c = list ? list->child : NULL; c && !found; c = c->next)
-        found = find_in(&f, member(c, "items"), log);
+    at = doc_get(f.root, "attempts");
+    at = at ? doc_get(at, log->vertex) : NULL;
+    at = at ? at->child : NULL;
+    for (int64_t i = 0; at && i < log->subtask; i++)
+        at = at->next;
+    if (at)
+        doc_as_int(&f, at, 0, UINT32_MAX, &log->attempt, &err);
     doc_free(&f);
-    return found;
+    return log->attempt > 0;
 }
 
 static bool last_attempt(struct daemon *d, struct log_of *log)
 {
     if (!log->job->sched)
         return last_of_documents(d, log);
-    return last_of_graph(log) || last_of_failures(log);
+    return last_deployed(log) || last_of_failures(log);
 }
 
 /* ---- asking -----------------------------------------------------------------------------------

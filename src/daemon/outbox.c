@@ -18,6 +18,7 @@ enum outbox_kind {
 struct outbox_entry {
     enum outbox_kind kind;
     enum message_type type;
+    bool looks;        /* the answer to a request that changes nothing */
     uint64_t sequence; /* of replies and events; a node's is counted when it leaves */
     struct daemon_node *node;
     size_t peer, body, size; /* offsets into the bytes; a client's id has its size in front */
@@ -79,7 +80,9 @@ static void put_reply(struct daemon *d, const struct reply_to *to, enum message_
                       const struct json *body)
 {
     struct outbox_entry *e = put(d, OUT_CLIENT, type, body);
+    const struct message_kind *kind = message_kind((uint16_t)to->of);
 
+    e->looks = kind && kind->role == ROLE_VIEWER;
     e->sequence = to->sequence;
     e->peer = keep(d->out, &to->peer.size, 1);
     keep(d->out, to->peer.bytes, to->peer.size);
@@ -130,10 +133,14 @@ static void send_to_node(struct daemon *d, struct daemon_node *node, enum messag
     const struct message_header h = {
         .type = (uint16_t)type, .epoch = d->epoch, .sequence = node->seq_out + 1};
 
-    if (rpc_send(d->agents_end, &node->peer, &h, body) == 0)
+    if (rpc_send(d->agents_end, &node->peer, &h, body) == 0) {
         node->seq_out++;
-    else
-        node->behind = true; /* the next session has the full picture */
+        return;
+    }
+    if (!node->behind)
+        log_line(4, "msg=\"an agent does not read; messages are dropped\" node=%s",
+                 log_quoted(node->name).v);
+    node->behind = true; /* the next session has the full picture */
 }
 
 static void send_to_client(struct daemon *d, const struct outbox_entry *e, const struct json *body)
@@ -178,6 +185,18 @@ void outbox_flush_since(struct daemon *d, size_t mark)
     for (size_t i = mark; i < d->out->entries.n; i++)
         send_entry(d, &d->out->entries.v[i]);
     d->out->entries.n = mark;
+}
+
+void outbox_flush_looks(struct daemon *d)
+{
+    for (size_t i = 0; i < d->out->entries.n; i++) {
+        struct outbox_entry *e = &d->out->entries.v[i];
+
+        if (!e->looks)
+            continue;
+        send_entry(d, e);
+        *e = (struct outbox_entry){.kind = OUT_FORGOTTEN};
+    }
 }
 
 void outbox_flush(struct daemon *d)

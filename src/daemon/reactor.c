@@ -41,8 +41,7 @@ struct reactor {
     struct VEC(struct complaint) complaints;
 };
 
-/* ---- the service manager ---------------------------------------------------------------------
- */
+/* ---- the service manager -------------------------------------------------------------------- */
 
 /* A datagram to systemd, if it started us; what it does not get it does not need. */
 static void notify_manager(const char *text)
@@ -84,8 +83,7 @@ static void pat_watchdog(struct daemon *d)
     r->watchdog_at_ms = d->clock.awake_ms + r->watchdog_ms;
 }
 
-/* ---- signals ---------------------------------------------------------------------------------
- */
+/* ---- signals -------------------------------------------------------------------------------- */
 
 /* All that could end or stop the process without its will are read as messages; faults, and the
  * terminal's stops, keep their meaning. Threads that are made later inherit the mask. */
@@ -134,8 +132,7 @@ static void take_signals(struct daemon *d)
     }
 }
 
-/* ---- messages that nobody may send -----------------------------------------------------------
- */
+/* ---- messages that nobody may send ---------------------------------------------------------- */
 
 /* One line of log a minute for each peer, and none for the many beyond that. */
 static bool may_complain(struct daemon *d, const struct rpc_message *m)
@@ -211,8 +208,7 @@ static void log_denied(struct daemon *d)
                  denial.address, denial.key, (unsigned)denial.tries);
 }
 
-/* ---- taking in -------------------------------------------------------------------------------
- */
+/* ---- taking in ------------------------------------------------------------------------------ */
 
 static void take_agents(struct daemon *d)
 {
@@ -273,8 +269,7 @@ static void take_in(struct daemon *d)
     log_denied(d);
 }
 
-/* ---- the store ---------------------------------------------------------------------------------
- */
+/* ---- the store ------------------------------------------------------------------------------ */
 
 static void tell_daemon(struct daemon *d, const char *change)
 {
@@ -307,6 +302,7 @@ static void commit(struct daemon *d)
     d->reactor->retry_at_ms = d->clock.awake_ms + RETRY_MS;
     log_line(3, "msg=\"the store fails; tasks go on, nothing new is taken in\" error=%s",
              log_quoted(err.text).v);
+    outbox_flush_looks(d);
     tell_daemon(d, "store-failed");
 }
 
@@ -326,8 +322,7 @@ static void retry(struct daemon *d)
     agents_resync(d); /* what they said meanwhile was not taken in */
 }
 
-/* ---- the end ---------------------------------------------------------------------------------
- */
+/* ---- the end -------------------------------------------------------------------------------- */
 
 static bool jobs_left(const struct daemon *d)
 {
@@ -358,8 +353,7 @@ static bool is_over(struct daemon *d)
     return !d->stop_jobs || !jobs_left(d) || d->clock.awake_ms >= d->reactor->stop_by_ms;
 }
 
-/* ---- a turn ----------------------------------------------------------------------------------
- */
+/* ---- a turn --------------------------------------------------------------------------------- */
 
 static void run(struct daemon *d)
 {
@@ -422,8 +416,7 @@ int daemon_run(struct daemon *d)
     return d->exit_code;
 }
 
-/* ---- opening and closing ---------------------------------------------------------------------
- */
+/* ---- opening and closing -------------------------------------------------------------------- */
 
 static int open_end(struct daemon *d, enum rpc_server_kind kind, const char *key, int queue,
                     struct rpc_server **ret, struct spec_error *err)

@@ -55,7 +55,7 @@ static int after_snapshot(struct daemon *d, const struct daemon_job *job, struct
         return -ENOENT;
     }
     if (r == 0)
-        recording_write_header(&p->lines, job->spec.job, &job->config, bytes, size);
+        recording_write_header(&p->lines, job->spec.job, job->config, bytes, size);
     return r;
 }
 
@@ -70,7 +70,7 @@ static int begin(struct daemon *d, const struct daemon_job *job, struct piece *p
         return r;
     if (first > 1)
         return after_snapshot(d, job, p, err);
-    recording_write_header(&p->lines, job->spec.job, &job->config, NULL, 0);
+    recording_write_header(&p->lines, job->spec.job, job->config, NULL, 0);
     return 0;
 }
 

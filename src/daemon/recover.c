@@ -13,8 +13,7 @@
 #include "daemon/daemon.h"
 #include "spec/recording.h"
 
-/* ---- nodes -----------------------------------------------------------------------------------
- */
+/* ---- nodes ---------------------------------------------------------------------------------- */
 
 static int take_node(void *ctx, const struct store_node *row)
 {
@@ -29,8 +28,7 @@ static int take_node(void *ctx, const struct store_node *row)
     return 0;
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------
- */
+/* ---- jobs ----------------------------------------------------------------------------------- */
 
 /* What is left of a job that has ended, or that cannot be understood. */
 static struct daemon_job *job_of_row(const struct store_job *row)
@@ -73,8 +71,7 @@ static int take_job(void *ctx, const struct store_job *row)
     return 0;
 }
 
-/* ---- replay ----------------------------------------------------------------------------------
- */
+/* ---- replay --------------------------------------------------------------------------------- */
 
 struct replay {
     struct daemon_job *job;
@@ -113,8 +110,8 @@ static int restore(struct daemon *d, struct daemon_job *job, struct spec_error *
         return r;
     job->n_steps = job->n_snapshot;
     r = job->n_snapshot > 0
-            ? pliant_restore(&job->config, job->spec.job, bytes, size, &job->sched, &why)
-            : pliant_sched_new(&job->config, job->spec.job, &job->sched, &why);
+            ? pliant_restore(job->config, job->spec.job, bytes, size, &job->sched, &why)
+            : pliant_sched_new(job->config, job->spec.job, &job->sched, &why);
     if (r == -EINVAL)
         snprintf(err->text, sizeof err->text, "%s", why.text);
     return r;
@@ -159,8 +156,7 @@ static void recover_job(struct daemon *d, struct daemon_job *job)
     job->declared_min = counts.minimal;
 }
 
-/* ---- lives that were given up ----------------------------------------------------------------
- */
+/* ---- lives that were given up --------------------------------------------------------------- */
 
 static void read_lives(struct daemon *d, struct daemon_job *job)
 {
@@ -182,8 +178,7 @@ static void read_lives(struct daemon *d, struct daemon_job *job)
     doc_free(&f);
 }
 
-/* ---- slots and tasks -------------------------------------------------------------------------
- */
+/* ---- slots and tasks ------------------------------------------------------------------------ */
 
 struct stray_slot {
     char *node;
@@ -237,7 +232,7 @@ static void recover_task(struct daemon *d, struct daemon_job *job, const struct 
         return; /* lost, as slots_recovered() tells the job */
     real = slots_find(d, node, job, pliant_slot_index(job->sched, slot));
     if (real != UINT32_MAX)
-        job_task_add(job, task, node, real)->since_unix_ms = d->clock.unix_ms;
+        job_task_add(job, task, node, real); /* since when, its agent tells */
 }
 
 static void recover_tasks(struct daemon *d, struct daemon_job *job)
@@ -254,8 +249,7 @@ static void recover_tasks(struct daemon *d, struct daemon_job *job)
         }
 }
 
-/* ---- all of it -------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static void recover_clock(struct daemon *d)
 {

@@ -598,34 +598,7 @@ static const struct handler *handler_of(uint16_t type)
     return NULL;
 }
 
-/* Frames that are no request of this protocol. True: it is one. */
-static bool acceptable(struct call *c, const struct rpc_message *m)
-{
-    const struct message_kind *kind = message_kind(m->header.type);
-
-    if (m->fault == MESSAGE_NOT_OURS)
-        return false;
-    if (m->fault == MESSAGE_OTHER_VERSION)
-        refuse(c, message_fault_code(m->fault), "another version of the protocol; accepted: %d",
-               MESSAGE_VERSION);
-    else if (m->fault == MESSAGE_TOO_LARGE && kind)
-        refuse(c, message_fault_code(m->fault), "%s: longer than %" PRIu32 " bytes", kind->name,
-               kind->size_max);
-    else if (m->fault != MESSAGE_GOOD)
-        refuse(c, message_fault_code(m->fault), "not a message of this protocol");
-    else if (!kind || !handler_of(m->header.type))
-        refuse(c, message_fault_code(MESSAGE_UNKNOWN_TYPE), "type %u: no such request",
-               m->header.type);
-    else if (!message_allowed(m->role, kind))
-        refuse(c, "denied", "%s: the role of this key, %s, does not allow it; needed: %s",
-               kind->name, message_role_name(m->role), message_role_name(kind->role));
-    else if (c->d->store_failed && kind->role == ROLE_OPERATOR)
-        refuse(c, "unavailable", "%s: the store can't write; nothing was changed", kind->name);
-    else
-        return true;
-    return false;
-}
-
+/* The reactor has seen that the frames are fine and that the peer's role allows the type. */
 void requests_take(struct daemon *d, const struct rpc_message *m)
 {
     struct requests *r = requests_of(d);
@@ -634,11 +607,15 @@ void requests_take(struct daemon *d, const struct rpc_message *m)
                      .to = {.peer = m->from,
                             .sequence = m->header.sequence,
                             .of = (enum message_type)m->header.type}};
+    const struct handler *handler = handler_of(m->header.type);
     struct spec_error err;
     int fault;
 
-    if (!acceptable(&c, m))
+    if (!handler) {
+        refuse(&c, message_fault_code(MESSAGE_UNKNOWN_TYPE), "type %u: not a request",
+               m->header.type);
         return;
+    }
     fault = message_body(&r->body, &m->header, m->body, m->size, &err);
     need(fault != -ENOMEM ? r : NULL);
     if (fault != MESSAGE_GOOD) {
@@ -646,5 +623,5 @@ void requests_take(struct daemon *d, const struct rpc_message *m)
         return;
     }
     c.body = r->body.root;
-    handler_of(m->header.type)->take(&c);
+    handler->take(&c);
 }

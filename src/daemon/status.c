@@ -483,14 +483,13 @@ static void document(struct daemon *d, struct daemon_job *job, const char *name,
 
 void status_final(struct daemon *d, struct daemon_job *job, struct json *j)
 {
-    json_begin(j, NULL, '{');
     json_string(j, "job_status", pliant_job_status_name(pliant_job_status(job->sched)));
     document(d, job, "status", live_status, j);
     document(d, job, "tasks", status_tasks, j);
     document(d, job, "rescales", status_rescales, j);
     document(d, job, "failures", status_failures, j);
     document(d, job, "checkpoints", checkpoints_write, j);
-    json_end(j, '}');
+    logs_write_attempts(job, j);
 }
 
 const char *status_word(struct daemon *d, struct daemon_job *job, char buf[STATUS_WORD_MAX])

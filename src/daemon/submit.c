@@ -93,7 +93,7 @@ static void dry_run(struct call *c, const struct daemon_job *job)
     struct dry_run dry = {.now_ms = c->d->clock.now_ms};
     struct pliant_counts counts;
     struct pliant_error why;
-    int r = pliant_sched_new(&job->config, job->spec.job, &dry.sched, &why);
+    int r = pliant_sched_new(job->config, job->spec.job, &dry.sched, &why);
 
     need(r != -ENOMEM ? c : NULL);
     if (r < 0) {

@@ -215,6 +215,7 @@ static void run_zap(zsock_t *pipe, void *ctx)
         if (items[0].revents)
             answer(a, zap);
     }
+    zmq_unbind(zsock_resolve(zap), ZAP_ENDPOINT); /* a close alone gives it up only later */
     zsock_destroy(&zap);
 }
 

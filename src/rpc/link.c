@@ -15,6 +15,7 @@ struct rpc_link {
     zsock_t *socket;
     struct wire_message message;
     uint64_t sequence; /* of the last request */
+    bool keys;         /* it has an identity */
     char endpoint[256];
 };
 
@@ -45,6 +46,7 @@ int rpc_link_open(const struct rpc_link_config *cfg, struct rpc_link **ret, stru
     if (r == 0) {
         wire_message_init(&l->message);
         snprintf(l->endpoint, sizeof l->endpoint, "%s", cfg->endpoint);
+        l->keys = cfg->identity != NULL;
         r = open_socket(l, cfg);
     }
     if (r < 0) {
@@ -177,10 +179,11 @@ int rpc_call(struct rpc_link *l, enum message_type type, const struct json *body
     if (r == 0)
         return read_answer(&answer, ret_reply, ret_error, err);
     if (r == -ETIMEDOUT)
-        snprintf(err->text, sizeof err->text, "%.200s: no answer within %d ms", l->endpoint,
-                 timeout_ms);
+        snprintf(err->text, sizeof err->text, "%.200s: no answer within %d ms (%s)", l->endpoint,
+                 timeout_ms, l->keys ? "is it there, and does it know our key?" : "is it there?");
     else
         snprintf(err->text, sizeof err->text, "%.200s: %s", l->endpoint, zmq_strerror(-r));
+    zsock_set_linger(l->socket, 0); /* what nobody waits for shall not be done later */
     return r;
 }
 
@@ -204,5 +207,6 @@ void rpc_prepare_process(void)
     signal(SIGPIPE, SIG_IGN);
     zsys_handler_set(NULL);
     zsys_set_max_sockets(SOCKETS_MAX);
+    zsys_set_io_threads(1);   /* more would break the order that server.c relies on */
     zsys_set_logstream(NULL); /* we say ourselves what is wrong */
 }

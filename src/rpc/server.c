@@ -10,6 +10,7 @@
 #include "rpc/wire.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -159,6 +160,7 @@ int rpc_server_open(enum rpc_server_kind kind, const char *endpoint, struct rpc_
         r = check_open_bind(endpoint, err);
     if (r < 0)
         return r;
+    assert(queue > 0); /* 0 would be no bound */
     raise_descriptors();
     s = mem_zero(NULL, 1, sizeof *s);
     if (!s)
@@ -298,13 +300,13 @@ static void name_sender(struct rpc_server *s, struct rpc_message *ret)
     size_t n = zmq_msg_size(&s->message.id);
     int fd = zmq_msg_get(&s->message.header, ZMQ_SRCFD);
 
-    if (fd < 0)
-        fd = zmq_msg_get(&s->message.id, ZMQ_SRCFD);
     ret->from.size = (uint8_t)n; /* libzmq: at most 255 */
     memcpy(ret->from.bytes, zmq_msg_data(&s->message.id), ret->from.size);
     ret->connection =
         fd < 0 ? -1 : number_of(s, (size_t)fd, fnv_add(FNV_START, ret->from.bytes, n));
-    snprintf(ret->key, sizeof ret->key, "%s", key ? key : "");
+    *ret->key = '\0';
+    if (key)
+        snprintf(ret->key, sizeof ret->key, "%s", key);
     if (s->auth)
         ret->role = rpc_auth_role(s->auth, ret->key);
     else

@@ -80,6 +80,7 @@ struct state collateral_failed(struct pliant_sched *s, const struct failure *fai
     c->held = true;
     c->failure = failure->class;
     c->why = failure->why;
+    c->why.node.v = 0; /* it may be another node's row by then */
     deadline_arm(&c->end, &s->clock,
                  instant_after(s->clock.now_ms, s->cfg.group.collateral_window_ms));
     return STAY;

@@ -83,7 +83,7 @@ struct state failure_charge(struct pliant_sched *s, const struct failure *failur
 struct state failure_decide(struct pliant_sched *s, const struct failure *failure)
 {
     struct why why = failure->why;
-    int64_t backoff_ms;
+    int64_t backoff_ms = 0;
     struct state next = failure_charge(s, failure, &backoff_ms);
 
     if (next.id != STATE_STAY || s->no_memory)

@@ -42,12 +42,13 @@ static void stop_workers(struct pliant_sched *s)
     struct launch *l = launch_of(s);
 
     l->phase = LAUNCH_GIVEN_UP;
+    l->why.node.v = 0; /* it may be another node's row when all are down */
     deadline_clear(&l->timeout);
     winding_begin(s, &l->winding, 0, NULL);
 }
 
 /* Nobody failed: a node is taken back, or the user wants no more of it. */
-static void give_up(struct pliant_sched *s, int then, struct why why)
+static void give_up(struct pliant_sched *s, enum launch_end then, struct why why)
 {
     struct launch *l = launch_of(s);
 

@@ -308,7 +308,7 @@ static struct state whole_job(struct pliant_sched *s, const struct failure *fail
 struct state regional_failure(struct pliant_sched *s, const struct failure *failure)
 {
     enum pliant_job_status before = pliant_job_status(s);
-    int64_t delay_ms;
+    int64_t delay_ms = 0;
     struct state next;
 
     if (s->regional.on && of_tasks(failure->why.reason) && s->regional.fallen.n == 0)

@@ -61,7 +61,7 @@ struct launch {
     enum { LAUNCH_NONE, LAUNCH_STARTING, LAUNCH_GIVEN_UP } phase;
     struct deadline timeout; /* STARTING */
     struct winding winding;  /* GIVEN_UP, and the rest too: what follows once all are down */
-    enum { LAUNCH_AGAIN, LAUNCH_FAILS, LAUNCH_CANCELED } then;
+    enum launch_end { LAUNCH_AGAIN, LAUNCH_FAILS, LAUNCH_CANCELED } then;
     int64_t backoff_ms; /* AGAIN */
     struct why why;
 };
@@ -254,7 +254,7 @@ struct failure {
 /* Bytes that are kept of a text that goes out or waits to, as a savepoint's path. */
 #define SCHED_TEXT_MAX (8 * PLIANT_CAUSE_MAX)
 
-#define DEADLINES_MAX 18u
+#define DEADLINES_MAX 16u
 
 /* What a state does. NULL: nothing (it is counted as ignored where that is news). */
 struct state_ops {

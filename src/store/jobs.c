@@ -1,6 +1,7 @@
 /* jobs.c - see store_impl.h: the jobs, and their keys */
 #include "store/store_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct pliant_alloc *const hash_alloc = NULL;
@@ -11,6 +12,12 @@ struct stored_job *jobs_find(struct store *s, const char *id)
 
     HASH_FIND_STR(s->jobs, id, job);
     return job;
+}
+
+int jobs_unknown(const struct store *s, const char *id, struct spec_error *err)
+{
+    snprintf(err->text, sizeof err->text, "%s: no job has the id %.64s", s->path, id);
+    return -ENOENT;
 }
 
 static struct stored_job *add_job(struct store *s, const char *id, int64_t key)
@@ -98,11 +105,11 @@ int store_job_delete(struct store *s, const char *id)
 
     if (!job)
         return -ENOENT;
-    r = journal_delete(s, job);
+    r = STORE_PUT(s, QUERY_JOB_DELETE, value_int(job->key));
     if (!r)
         r = STORE_PUT(s, QUERY_NOTES_DELETE, value_int(job->key));
     if (!r)
-        r = STORE_PUT(s, QUERY_JOB_DELETE, value_int(job->key));
+        r = journal_delete(s, job);
     if (!r)
         drop_job(s, job);
     return r;

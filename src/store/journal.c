@@ -10,6 +10,7 @@
  */
 #include "store/store_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ROW_BITS 38
@@ -28,7 +29,7 @@ static uint64_t step_of(int64_t row)
     return (uint64_t)(row & ROW_MAX);
 }
 
-/* ---- what goes ---------------------------------------------------------------------------- */
+/* ---- what goes ------------------------------------------------------------------------------- */
 
 static int trim(struct store *s, int64_t key, uint64_t first, uint64_t last)
 {
@@ -37,7 +38,7 @@ static int trim(struct store *s, int64_t key, uint64_t first, uint64_t last)
     if (first > last)
         return 0;
     if (!t)
-        return -ENOMEM;
+        return store_lose(s);
     *t = (struct trim){key, first, last};
     return 0;
 }
@@ -109,7 +110,7 @@ static int thin_snapshots(struct store *s, struct stored_job *job)
     return r;
 }
 
-/* ---- putting ------------------------------------------------------------------------------ */
+/* ---- putting --------------------------------------------------------------------------------- */
 
 int store_step_put(struct store *s, const char *id, const struct store_step *step)
 {
@@ -144,16 +145,14 @@ int store_snapshot_put(struct store *s, const char *id, uint64_t n, const void *
     if (r || (job->snapshots.n && n == job->snapshots.v[job->snapshots.n - 1]))
         return r;
     at = vec_push(NULL, &job->snapshots);
-    if (!at) {
-        s->lost = true;
-        return -ENOMEM;
-    }
+    if (!at)
+        return store_lose(s);
     *at = n;
     r = thin_snapshots(s, job);
     return r ? r : trim_behind(s, job);
 }
 
-/* ---- asking ------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static int get_snapshot(struct store *s, const struct stored_job *job, uint64_t n, uint64_t *ret_n,
                         const void **ret_bytes, size_t *ret_size)
@@ -164,8 +163,8 @@ static int get_snapshot(struct store *s, const struct stored_job *job, uint64_t 
 
     if (!r)
         r = store_next(s, QUERY_SNAPSHOT, &err);
-    if (r == 0)
-        r = store_error(s, SQLITE_CORRUPT, &err);
+    if (r == 0) /* while the store fails, it may be in the list only */
+        r = s->error ? -EIO : store_error(s, SQLITE_CORRUPT, &err);
     if (r < 0)
         return store_end(s, QUERY_SNAPSHOT, r);
     q = s->queries[QUERY_SNAPSHOT];
@@ -210,6 +209,15 @@ int store_snapshot_first(struct store *s, const char *id, uint64_t *ret_n, const
     return get_snapshot(s, job, job->snapshots.v[0], ret_n, ret_bytes, ret_size);
 }
 
+/* Some of them may still be there, on their way out. */
+static int gone(const struct store *s, const struct stored_job *job, uint64_t after,
+                struct spec_error *err)
+{
+    snprintf(err->text, sizeof err->text, "%s: of job %s, steps %llu to %llu are no longer kept",
+             s->path, job->id, (unsigned long long)after + 1, (unsigned long long)job->first - 1);
+    return -ENOENT;
+}
+
 int store_steps(struct store *s, const char *id, uint64_t after,
                 int (*each)(void *ctx, const struct store_step *step), void *ctx,
                 struct spec_error *err)
@@ -220,10 +228,12 @@ int store_steps(struct store *s, const char *id, uint64_t after,
     int r;
 
     if (!job)
-        return -ENOENT;
+        return jobs_unknown(s, id, err);
     if (after >= ROW_MAX)
         return 0;
-    r = STORE_ASK(s, QUERY_STEPS, err, value_int(row_of(job->key, after + 1)),
+    if (after && after + 1 < job->first)
+        return gone(s, job, after, err);
+    r = STORE_ASK(s, QUERY_STEPS, err, value_int(row_of(job->key, after ? after + 1 : job->first)),
                   value_int(row_of(job->key, ROW_MAX)));
     q = s->queries[QUERY_STEPS];
     while (!r && (r = store_next(s, QUERY_STEPS, err)) == 1) {
@@ -238,14 +248,15 @@ int store_steps(struct store *s, const char *id, uint64_t after,
     return store_end(s, QUERY_STEPS, r);
 }
 
-/* ---- the start ------------------------------------------------------------------------------ */
+/* ---- the start ------------------------------------------------------------------------------- */
 
-static struct stored_job *job_of_key(struct store *s, int64_t key)
+/* The job with this key, or NULL. *at moves on: jobs were loaded in the order of their keys, which
+ * is that of the rows. */
+static struct stored_job *job_of_key(struct stored_job **at, int64_t key)
 {
-    for (struct stored_job *job = s->jobs; job; job = job->hh.next)
-        if (job->key == key)
-            return job;
-    return NULL;
+    while (*at && (*at)->key < key)
+        *at = (*at)->hh.next;
+    return *at && (*at)->key == key ? *at : NULL;
 }
 
 /* The row that a question for one answers: 1, or 0. */
@@ -263,11 +274,12 @@ static int find_row(struct store *s, enum store_query q, int64_t bound, int64_t 
 
 static int load_snapshots(struct store *s, struct spec_error *err)
 {
+    struct stored_job *at = s->jobs;
     int r = store_ask(s, QUERY_SNAPSHOT_ROWS, NULL, 0, err);
 
     while (!r && (r = store_next(s, QUERY_SNAPSHOT_ROWS, err)) == 1) {
         int64_t row = store_column_int(s, QUERY_SNAPSHOT_ROWS, 0);
-        struct stored_job *job = job_of_key(s, row >> ROW_BITS);
+        struct stored_job *job = job_of_key(&at, row >> ROW_BITS);
         uint64_t *n = job ? vec_push(NULL, &job->snapshots) : NULL;
 
         r = n ? 0 : store_error(s, job ? SQLITE_NOMEM : SQLITE_CORRUPT, err);
@@ -278,10 +290,9 @@ static int load_snapshots(struct store *s, struct spec_error *err)
 }
 
 /* The steps first..last of a job, or of one that is no more. */
-static int load_steps(struct store *s, int64_t key, uint64_t first, uint64_t last)
+static int load_steps(struct store *s, struct stored_job *job, int64_t key, uint64_t first,
+                      uint64_t last)
 {
-    struct stored_job *job = job_of_key(s, key);
-
     if (key > s->last_key)
         s->last_key = key;
     if (!job)
@@ -294,6 +305,7 @@ static int load_steps(struct store *s, int64_t key, uint64_t first, uint64_t las
 
 int journal_load(struct store *s, struct spec_error *err)
 {
+    struct stored_job *at = s->jobs;
     int64_t row = 0, last;
     int r = load_snapshots(s, err);
 
@@ -307,7 +319,7 @@ int journal_load(struct store *s, struct spec_error *err)
 
         r = find_row(s, QUERY_STEP_BEFORE, row_of(key + 1, 0), &last, err);
         if (r == 1)
-            r = load_steps(s, key, step_of(row), step_of(last));
+            r = load_steps(s, job_of_key(&at, key), key, step_of(row), step_of(last));
         if (r)
             return r < 0 ? r : store_error(s, SQLITE_CORRUPT, err);
         row = row_of(key + 1, 0);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define LIST_KEPT_WORDS ((size_t)1 << 18) /* a larger list is freed after its commit */
+#define COPY_KEPT_BYTES ((size_t)1 << 20) /* larger copies at the next question */
 
 static const char *const sql[N_QUERIES] = {
 #define QUERY_SQL(name, sql) [QUERY_##name] = sql,
@@ -25,7 +26,7 @@ struct value value_text(const char *s)
     return value_text_of(s, s ? strlen(s) : 0);
 }
 
-/* ---- the list ----------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static size_t words(size_t bytes)
 {
@@ -60,6 +61,12 @@ static const uint64_t *read_value(const uint64_t *at, struct value *ret)
     return at + words_of(ret);
 }
 
+int store_lose(struct store *s)
+{
+    s->lost = true;
+    return -ENOMEM;
+}
+
 int store_put(struct store *s, enum store_query q, const struct value *v, size_t n)
 {
     size_t more = 1;
@@ -69,10 +76,8 @@ int store_put(struct store *s, enum store_query q, const struct value *v, size_t
         return -EIO;
     for (size_t i = 0; i < n; i++)
         more += words_of(&v[i]);
-    if (s->lost || !vec_room(NULL, &s->list, more)) {
-        s->lost = true;
-        return -ENOMEM;
-    }
+    if (s->lost || !vec_room(NULL, &s->list, more))
+        return store_lose(s);
     to = &s->list.v[s->list.n];
     *to++ = (uint64_t)q | (uint64_t)n << 8;
     for (size_t i = 0; i < n; i++)
@@ -89,7 +94,7 @@ void store_forget(struct store *s)
         vec_free(NULL, &s->list);
 }
 
-/* ---- statements --------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static int prepare(struct store *s, enum store_query q)
 {
@@ -146,11 +151,13 @@ static int run_operation(struct store *s, const uint64_t **at)
 
 int store_flush(struct store *s, struct spec_error *err)
 {
-    const uint64_t *at = s->list.v + s->n_done, *end = s->list.v + s->list.n;
+    const uint64_t *at, *end;
     int r = SQLITE_OK;
 
     if (s->n_done == s->list.n)
         return 0;
+    at = s->list.v + s->n_done;
+    end = s->list.v + s->list.n;
     if (!s->open) {
         r = store_run(s, QUERY_BEGIN);
         s->open = r == SQLITE_OK;
@@ -163,7 +170,7 @@ int store_flush(struct store *s, struct spec_error *err)
     return 0;
 }
 
-/* ---- questions ---------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 int store_ask(struct store *s, enum store_query q, const struct value *v, size_t n,
               struct spec_error *err)
@@ -206,6 +213,8 @@ const char *store_column_text(struct store *s, enum store_query q, int column)
 void store_copy_begin(struct store *s)
 {
     s->copy.n = 0;
+    if (s->copy.cap > COPY_KEPT_BYTES)
+        vec_free(NULL, &s->copy);
 }
 
 size_t store_copy(struct store *s, const void *p, size_t size)

@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOG_PAGES 4000 /* unless the options say otherwise */
+#define LOG_PAGES 1000 /* unless the options say otherwise */
 
-/* ---- errors ------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static int errno_of(struct store *s, int code)
 {
@@ -112,22 +112,23 @@ static int refuse(int error, const char *path, const char *what, struct spec_err
     return -error;
 }
 
-/* ---- commits ------------------------------------------------------------------------------ */
+/* ---- commits --------------------------------------------------------------------------------- */
 
-static int count_frames(void *ctx, sqlite3 *db, const char *name, int n_frames)
+static int count_pages(void *ctx, sqlite3 *db, const char *name, int n_pages)
 {
     struct store *s = ctx;
 
     (void)db, (void)name;
-    s->n_frames = n_frames;
+    s->n_pages = n_pages;
     return SQLITE_OK;
 }
 
-/* The log into the file. What fails is tried again later: the log has it all. */
+/* The log into the file. What fails is tried again when the log has grown: it has it all. */
 static void move_log(struct store *s)
 {
-    sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    s->n_frames = 0;
+    int r = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+
+    s->move_at = s->log_pages + (r == SQLITE_OK ? 0 : s->n_pages);
 }
 
 int store_commit(struct store *s, struct spec_error *err)
@@ -152,7 +153,7 @@ int store_commit(struct store *s, struct spec_error *err)
     s->open = false;
     s->n_commits++;
     store_forget(s);
-    if (s->n_frames >= s->log_pages)
+    if (s->n_pages >= s->move_at)
         move_log(s);
     return 0;
 }
@@ -180,26 +181,34 @@ uint64_t store_commits(const struct store *s)
     return s->n_commits;
 }
 
-int store_next_epoch(struct store *s, uint64_t *ret, struct spec_error *err)
+/* 0 if there was none yet. */
+static int last_epoch(struct store *s, uint64_t *ret, struct spec_error *err)
 {
-    uint64_t epoch = 1;
     int r = store_ask(s, QUERY_EPOCH_GET, NULL, 0, err);
 
-    if (!r)
-        r = store_next(s, QUERY_EPOCH_GET, err);
-    if (r == 1)
-        epoch += (uint64_t)store_column_int(s, QUERY_EPOCH_GET, 0);
-    store_end(s, QUERY_EPOCH_GET, 0);
+    if (r)
+        return r;
+    r = store_next(s, QUERY_EPOCH_GET, err);
     if (r >= 0)
-        r = STORE_PUT(s, QUERY_EPOCH_PUT, value_id(epoch));
-    if (r >= 0)
-        r = store_commit(s, err);
+        *ret = r ? (uint64_t)store_column_int(s, QUERY_EPOCH_GET, 0) : 0;
+    return store_end(s, QUERY_EPOCH_GET, r < 0 ? r : 0);
+}
+
+int store_next_epoch(struct store *s, uint64_t *ret, struct spec_error *err)
+{
+    uint64_t epoch;
+    int r = s->error ? store_why(s, err) : last_epoch(s, &epoch, err);
+
+    if (r)
+        return r;
+    STORE_PUT(s, QUERY_EPOCH_PUT, value_id(++epoch)); /* the commit tells what is wrong */
+    r = store_commit(s, err);
     if (!r)
         *ret = epoch;
     return r;
 }
 
-/* ---- the directory and its lock ------------------------------------------------------------- */
+/* ---- the directory and its lock -------------------------------------------------------------- */
 
 /* What was made in a directory stays after a power loss. */
 static int sync_directory(const char *dir)
@@ -277,7 +286,7 @@ static int make_file(struct store *s, const char *dir, struct spec_error *err)
     return r;
 }
 
-/* ---- opening and closing ------------------------------------------------------------------ */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static int set_up(struct store *s, const char *pragmas, struct spec_error *err)
 {
@@ -290,7 +299,7 @@ static int open_database(struct store *s, const char *vfs, struct spec_error *er
 {
     static const char before[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA mmap_size = 0;"
                                  "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;"
-                                 "PRAGMA foreign_keys = ON; PRAGMA cache_size = -4000";
+                                 "PRAGMA foreign_keys = ON; PRAGMA cache_size = -500";
     static const char after[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
                                 "PRAGMA wal_autocheckpoint = 0;"
                                 "PRAGMA journal_size_limit = 33554432";
@@ -308,7 +317,7 @@ static int open_database(struct store *s, const char *vfs, struct spec_error *er
         r = schema_bring_up(s, err);
     if (r)
         return r;
-    sqlite3_wal_hook(s->db, count_frames, s);
+    sqlite3_wal_hook(s->db, count_pages, s);
     r = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     return r == SQLITE_OK ? 0 : store_error(s, r, err);
 }
@@ -339,7 +348,7 @@ int store_open(const char *dir, const struct store_options *opts, struct store *
     if (!s)
         return refuse(ENOMEM, dir, NULL, err);
     s->lock_fd = -1;
-    s->log_pages = opts->log_pages > 0 ? opts->log_pages : LOG_PAGES;
+    s->log_pages = s->move_at = opts->log_pages > 0 ? opts->log_pages : LOG_PAGES;
     s->journal_max = opts->journal_max > 0 ? (uint64_t)opts->journal_max : 0;
     r = asprintf(&s->path, "%s/pliant.db", dir) < 0 ? refuse(ENOMEM, dir, NULL, err)
                                                     : open_all(s, dir, opts->vfs, err);

@@ -26,7 +26,7 @@ struct store; /* opaque */
 struct store_options {
     int64_t
         journal_max; /* steps of a job that are kept for `record`; 0: those since the snapshot */
-    int log_pages;   /* of the write-ahead log, before it is moved into the file; 0: 4000 */
+    int log_pages;   /* of the write-ahead log, before it is moved into the file; 0: 1000 */
     const char *vfs; /* NULL: the system's; tests put faults there */
 };
 
@@ -44,7 +44,7 @@ bool store_failed(const struct store *s);
 int store_retry(struct store *s, struct spec_error *err); /* 0: it works again, all is committed */
 uint64_t store_commits(const struct store *s);            /* that reached the disk */
 
-/* ---- jobs ------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 struct store_job {
     char id[STORE_ID];
@@ -65,7 +65,7 @@ int store_jobs(struct store *s, int (*each)(void *ctx, const struct store_job *j
                struct spec_error *err);
 int store_job_get(struct store *s, const char *id, struct store_job *ret); /* -ENOENT */
 
-/* ---- journal and snapshots ---------------------------------------------------------------- */
+/* ---- journal and snapshots ------------------------------------------------------------------- */
 
 struct store_step {
     uint64_t n; /* 1, 2, 3, ... within the job */
@@ -84,12 +84,13 @@ int store_snapshot_get(struct store *s, const char *job, uint64_t *ret_n, const 
 /* The snapshot that `record` begins with: the oldest kept. */
 int store_snapshot_first(struct store *s, const char *job, uint64_t *ret_n, const void **ret_bytes,
                          size_t *ret_size);
-/* Steps after `after`, in order. */
+/* Steps after `after`, in order; after 0: those that are kept. -ENOENT: the next one is no longer
+ * kept. */
 int store_steps(struct store *s, const char *job, uint64_t after,
                 int (*each)(void *ctx, const struct store_step *step), void *ctx,
                 struct spec_error *err);
 
-/* ---- what else the daemon must know again -------------------------------------------------- */
+/* ---- what else the daemon must know again ---------------------------------------------------- */
 
 struct store_node {
     const char *name;

@@ -75,7 +75,7 @@ enum store_query {
 };
 /* clang-format on */
 
-/* ---- values of statements ---------------------------------------------------------------- */
+/* ---- values of statements -------------------------------------------------------------------- */
 
 enum value_kind { VALUE_NULL, VALUE_INT, VALUE_TEXT, VALUE_BYTES };
 
@@ -107,7 +107,7 @@ static inline struct value value_bytes(const void *p, size_t size)
 struct value value_text_of(const char *s, size_t size);
 struct value value_text(const char *s); /* NULL: null */
 
-/* ---- the store --------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 struct stored_job {
     char id[STORE_ID];
@@ -144,14 +144,16 @@ struct store {
     struct VEC(struct trim) trims;
     uint64_t n_steps_put; /* since the last commit */
     uint64_t n_commits;
-    int n_frames;          /* in the write-ahead log */
+    int n_pages;           /* in the write-ahead log */
+    int move_at;           /* when it has so many, it is moved into the file */
     struct VEC(char) copy; /* texts and bytes that went out */
 };
 
-/* ---- queries.c --------------------------------------------------------------------------- */
+/* ---- queries.c ------------------------------------------------------------------------------- */
 
 /* Take an operation into the list. -EIO: the store has failed; -ENOMEM. */
 int store_put(struct store *s, enum store_query q, const struct value *v, size_t n);
+int store_lose(struct store *s); /* no memory for a part of it: no commit any more; -ENOMEM */
 
 #define STORE_PUT(s, q, ...)                                                                       \
     store_put((s), (q), (const struct value[]){__VA_ARGS__},                                       \
@@ -187,7 +189,7 @@ size_t store_copy(struct store *s, const void *p, size_t size);
 
 void store_close_queries(struct store *s);
 
-/* ---- store.c ----------------------------------------------------------------------------- */
+/* ---- store.c --------------------------------------------------------------------------------- */
 
 /* What SQLite answered, as an errno, its sentence in *err. After damage nothing works. */
 int store_error(struct store *s, int sqlite_code, struct spec_error *err);
@@ -195,18 +197,19 @@ int store_error(struct store *s, int sqlite_code, struct spec_error *err);
 int store_fail(struct store *s, int sqlite_code, struct spec_error *err);
 int store_why(const struct store *s, struct spec_error *err); /* it has failed, again */
 
-/* ---- schema.c ---------------------------------------------------------------------------- */
+/* ---- schema.c -------------------------------------------------------------------------------- */
 
 /* Is it ours, of a version that can be read, and whole? Changes nothing. */
 int schema_check(struct store *s, struct spec_error *err);
 /* Bring it up to STORE_VERSION. */
 int schema_bring_up(struct store *s, struct spec_error *err);
 
-/* ---- jobs.c, journal.c -------------------------------------------------------------------- */
+/* ---- jobs.c, journal.c ----------------------------------------------------------------------- */
 
 int jobs_load(struct store *s, struct spec_error *err);
 void jobs_free(struct store *s);
-struct stored_job *jobs_find(struct store *s, const char *id); /* or NULL */
+struct stored_job *jobs_find(struct store *s, const char *id);                   /* or NULL */
+int jobs_unknown(const struct store *s, const char *id, struct spec_error *err); /* -ENOENT */
 
 int journal_load(struct store *s, struct spec_error *err);
 int journal_trim(struct store *s);                           /* put a few deletions */

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #define CHECKPOINTS_KEPT 1000   /* of a job's failed and deleted ones */
-#define CHECKPOINTS_TRIMMED 64u /* every so many, those behind go */
+#define CHECKPOINTS_TRIMMED 64u /* at the first and every so many, those behind go */
 
-/* ---- nodes ---------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 int store_node_put(struct store *s, const struct store_node *node)
 {
@@ -34,7 +34,7 @@ int store_nodes(struct store *s, int (*each)(void *ctx, const struct store_node 
     return store_end(s, QUERY_NODES, r);
 }
 
-/* ---- slots ---------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 int store_slot_put(struct store *s, const struct store_slot *slot)
 {
@@ -64,7 +64,7 @@ int store_slots(struct store *s, int (*each)(void *ctx, const struct store_slot 
     return store_end(s, QUERY_SLOTS, r);
 }
 
-/* ---- checkpoints ---------------------------------------------------------------------------- */
+/* ---- checkpoints ----------------------------------------------------------------------------- */
 
 int store_checkpoint_put(struct store *s, const struct store_checkpoint *c)
 {
@@ -77,7 +77,7 @@ int store_checkpoint_put(struct store *s, const struct store_checkpoint *c)
                   value_int(c->savepoint), value_text(c->status), value_text(c->path),
                   value_text(c->cause), value_id(c->bytes), value_int(c->triggered_unix_ms),
                   value_int(c->ended_unix_ms));
-    if (r || ++job->n_checkpoints_put % CHECKPOINTS_TRIMMED)
+    if (r || job->n_checkpoints_put++ % CHECKPOINTS_TRIMMED)
         return r;
     return STORE_PUT(s, QUERY_CHECKPOINTS_TRIM, value_int(job->key), value_int(CHECKPOINTS_KEPT));
 }
@@ -91,7 +91,7 @@ int store_checkpoints(struct store *s, const char *id,
     int r;
 
     if (!job)
-        return -ENOENT;
+        return jobs_unknown(s, id, err);
     r = STORE_ASK(s, q, err, value_int(job->key));
     while (!r && (r = store_next(s, q, err)) == 1) {
         struct store_checkpoint c = {
@@ -111,7 +111,7 @@ int store_checkpoints(struct store *s, const char *id,
     return store_end(s, q, r);
 }
 
-/* ---- notes ---------------------------------------------------------------------------------- */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 /* The daemon's own have the key 0. */
 static int note_key(struct store *s, const char *id, int64_t *ret)

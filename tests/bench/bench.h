@@ -20,7 +20,8 @@
     X(batch)                                                                                       \
     X(step)                                                                                        \
     X(memory)                                                                                      \
-    X(store)
+    X(store)                                                                                       \
+    X(rpc)
 
 #define BENCH_DECLARE(name) void bench_##name(void);
 BENCHES(BENCH_DECLARE)

@@ -58,8 +58,8 @@ def time_text(ns):
 
 def find(rows, bench, slots, vertices, groups):
     for row in rows:
-        if (row["bench"], row["slots"], row["vertices"], row["groups"]) == (bench, slots, vertices,
-                                                                            groups):
+        if (row["bench"], row.get("slots"), row.get("vertices"), row.get("groups")) == (
+                bench, slots, vertices, groups):
             return row
     sys.exit(f"growth: the bench has no figure for {bench} with {slots} slots")
 

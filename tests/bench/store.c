@@ -2,6 +2,7 @@
  *
  *     {"bench":"store_commit","rows":100,"commits":...,"seconds":...,"floor_seconds":...,"ratio":...}
  *     {"bench":"store_journal","steps":1000000,"seconds":...}    journaled, 100 a commit
+ *     {"bench":"store_open","steps":1000000,"seconds":...}       checked and opened again
  *     {"bench":"store_read","steps":1000000,"seconds":...}       read back
  *     {"bench":"store_replay","steps":1000000,"seconds":...}     read, decoded and stepped
  *
@@ -40,8 +41,7 @@ static double seconds_since(uint64_t start_ns)
     return (double)(bench_now_ns() - start_ns) / 1e9;
 }
 
-/* ---- a directory and a store in it
- * --------------------------------------------------------------- */
+/* ---- a directory and a store in it ----------------------------------------------------------- */
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *walk)
 {
@@ -84,8 +84,7 @@ static void commit(struct store *s)
     must(store_commit(s, &err) == 0, err.text);
 }
 
-/* ---- commits
- * -------------------------------------------------------------------------------------- */
+/* ---- commits --------------------------------------------------------------------------------- */
 
 static double time_commits(const char *dir, uint64_t rows, uint64_t commits)
 {
@@ -150,8 +149,7 @@ static void compare_commits(uint64_t rows, uint64_t commits)
     fflush(stdout);
 }
 
-/* ---- a journal
- * ------------------------------------------------------------------------------------- */
+/* ---- a journal ------------------------------------------------------------------------------- */
 
 /* A job, its scheduler, and a host that answers at once. */
 struct run {
@@ -260,8 +258,7 @@ static void make_journal(struct run *r)
     }
 }
 
-/* ---- a restart
- * --------------------------------------------------------------------------------------- */
+/* ---- a restart ------------------------------------------------------------------------------- */
 
 static int count(void *ctx, const struct store_step *s)
 {
@@ -297,11 +294,13 @@ static void report(const char *what, uint64_t start_ns)
 
 static void time_restart(const char *dir)
 {
+    uint64_t n = 0, start = bench_now_ns();
     struct store *s = open_store(dir);
     struct replay r;
     struct spec_error err;
-    uint64_t n = 0, start = bench_now_ns();
 
+    report("store_open", start);
+    start = bench_now_ns();
     must(store_steps(s, job_id, 0, count, &n, &err) == 0 && n == STEPS, "not read back");
     report("store_read", start);
     open_run(&r.run);

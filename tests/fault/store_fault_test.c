@@ -45,7 +45,8 @@ static void clean(void)
 
 static void begin(void)
 {
-    strcpy(dir, "/tmp/pliant-fault-XXXXXX");
+    strcpy(dir, access("/dev/shm", W_OK) == 0 ? "/dev/shm/pliant-fault-XXXXXX"
+                                              : "/tmp/pliant-fault-XXXXXX");
     cr_assert(mkdtemp(dir) != NULL);
     clean(); /* the store makes it */
     store_vfs_register();
@@ -61,8 +62,7 @@ static int open_with(const char *vfs, struct store **ret, struct spec_error *err
         ret, err);
 }
 
-/* ---- what a store holds, as text
- * ------------------------------------------------------------------- */
+/* ---- what a store holds, as text ------------------------------------------------------------- */
 
 struct text {
     char *v;
@@ -173,8 +173,7 @@ static char *contents(struct store *s)
     return t.v;
 }
 
-/* ---- random changes
- * -------------------------------------------------------------------------------- */
+/* ---- random changes -------------------------------------------------------------------------- */
 
 /* What the changes know of what they did. They are the same whatever the store answers. */
 struct changes {
@@ -308,8 +307,7 @@ static void change(struct changes *c, struct store *s)
     }
 }
 
-/* ---- runs
- * -------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 struct run {
     uint64_t seed;
@@ -531,8 +529,7 @@ Test(store_fault, a_log_that_was_not_synced_is_not_built_upon_after_a_restart)
     free_reference();
 }
 
-/* ---- one fault at a time, looked at closely
- * ---------------------------------------------------------- */
+/* ---- one fault at a time, looked at closely -------------------------------------------------- */
 
 static struct store *open_one(void)
 {
@@ -630,6 +627,88 @@ Test(store_fault, says_what_is_wrong_and_takes_nothing_until_it_works_again)
         cr_assert_not(store_failed(s));
         cr_assert(eq(u64, store_commits(s), commits + 1));
     }
+    cr_assert(eq(int, put_one(s, n + 1), 0));
+    store_close(&s);
+}
+
+/* The list has what the file lacks; nobody may take that for damage, nor forget the journal of a
+ * job whose deletion was refused. */
+Test(store_fault, answers_from_the_file_while_it_fails)
+{
+    struct store *s = open_one();
+    struct spec_error err;
+    struct text text = {.store = s};
+    const void *bytes;
+    uint64_t n;
+    size_t size;
+
+    put_one(s, 1);
+    cr_assert(eq(int, store_commit(s, &err), 0));
+    put_one(s, 2);
+    cr_assert(eq(int, store_snapshot_put(s, id_of(0), 2, "x", 1), 0));
+    store_vfs_plan((struct vfs_plan){VFS_FULL, 1, 0});
+    cr_assert(eq(int, store_commit(s, &err), -ENOSPC));
+    cr_assert(eq(int, store_snapshot_get(s, id_of(0), &n, &bytes, &size), -EIO));
+    cr_assert(eq(int, store_steps(s, id_of(0), 0, add_step, &text, &err), 0));
+    cr_assert(strncmp(text.v, " 1:", 3) == 0 && !strstr(text.v, " 2:"), "%s", text.v);
+    cr_assert(eq(int, store_job_delete(s, id_of(0)), -EIO));
+    cr_assert(eq(int, store_job_put(s, &(struct store_job){.name = "b"}), -EIO));
+    cr_assert(eq(int, store_next_epoch(s, &n, &err), -ENOSPC));
+    store_vfs_plan((struct vfs_plan){VFS_NONE, 0, 0});
+    cr_assert(eq(int, store_retry(s, &err), 0), "%s", err.text);
+    cr_assert(eq(int, put_one(s, 3), 0));
+    cr_assert(eq(int, store_commit(s, &err), 0));
+    cr_assert(eq(int, store_snapshot_get(s, id_of(0), &n, &bytes, &size), 0));
+    cr_assert(eq(u64, n, 2));
+    text.n = 0;
+    cr_assert(eq(int, store_steps(s, id_of(0), 0, add_step, &text, &err), 0));
+    cr_assert(strstr(text.v, " 1:") && strstr(text.v, " 2:") && strstr(text.v, " 3:"), "%s",
+              text.v);
+    free(text.v);
+    store_close(&s);
+}
+
+Test(store_fault, says_so_when_it_cannot_be_opened_for_writing)
+{
+    struct store *s = open_one();
+    struct spec_error err;
+
+    store_close(&s);
+    store_vfs_plan((struct vfs_plan){VFS_READ_ONLY, 1, 0});
+    cr_assert(eq(int, open_with(STORE_VFS, &s, &err), -EROFS));
+    cr_assert(strstr(err.text, "read-only") != NULL, "%s", err.text);
+    clean();
+    store_vfs_plan((struct vfs_plan){VFS_READ_ONLY, 1, 0});
+    cr_assert(eq(int, open_with(STORE_VFS, &s, &err), -EROFS));
+    cr_assert(strstr(err.text, "read-only") != NULL, "%s", err.text);
+    store_vfs_plan((struct vfs_plan){VFS_FULL, 1, 0});
+    cr_assert(eq(int, open_with(STORE_VFS, &s, &err), -ENOSPC));
+    cr_assert(strstr(err.text, "the disk is full") != NULL, "%s", err.text);
+}
+
+/* Where the file cannot be moved on, the log grows, and nothing else. */
+Test(store_fault, a_log_that_cannot_be_moved_does_not_stop_commits)
+{
+    struct store *s = NULL;
+    struct spec_error err;
+    struct store_job job = {.name = "a", .spec = "{}", .options = "{}"};
+    uint64_t n = 0;
+
+    cr_assert(eq(int, open_with(STORE_VFS, &s, &err), 0));
+    strcpy(job.id, id_of(0));
+    store_job_put(s, &job);
+    cr_assert(eq(int, store_commit(s, &err), 0));
+    for (int i = 0; i < 300; i++) {
+        put_one(s, ++n);
+        store_vfs_plan((struct vfs_plan){VFS_SYNC, 2, 0}); /* the first is the commit's */
+        cr_assert(eq(int, store_commit(s, &err), 0), "%s", err.text);
+        cr_assert(store_vfs_syncs() <= 2);
+    }
+    store_vfs_plan((struct vfs_plan){VFS_OFF, 1, 0});
+    store_close(&s);
+    store_vfs_power_loss(0);
+    store_vfs_plan((struct vfs_plan){VFS_NONE, 0, 0});
+    cr_assert(eq(int, open_with(STORE_VFS, &s, &err), 0));
     cr_assert(eq(int, put_one(s, n + 1), 0));
     store_close(&s);
 }

@@ -13,8 +13,7 @@
 #define MAX_PATHS 8
 #define SECTOR 512
 
-/* ---- what was written and not synced ------------------------------------------------------------
- */
+/* ---- what was written and not synced --------------------------------------------------------- */
 
 enum fate {
     PENDING, /* since the last sync */
@@ -100,8 +99,7 @@ static void sync_failed(struct path *p)
             p->v[i].fate = LOST;
 }
 
-/* ---- the plan
- * ------------------------------------------------------------------------------------- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 static struct {
     struct vfs_plan plan;
@@ -164,8 +162,15 @@ static bool fails(enum vfs_fault request)
     return true;
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------------ */
+/* What a request that meets the fault gets; `io` where the fault is not more exact. */
+static int answer(int io)
+{
+    if (now.plan.fault == VFS_READ_ONLY)
+        return SQLITE_READONLY;
+    return now.plan.fault == VFS_FULL ? SQLITE_FULL : io;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
 
 struct file {
     sqlite3_file base;
@@ -233,9 +238,7 @@ static int fault_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 a
         return write_through(f, from, n, at);
     if (now.plan.fault == VFS_TORN)
         write_through(f, from, n / 2, at);
-    return now.plan.fault == VFS_FULL        ? SQLITE_FULL
-           : now.plan.fault == VFS_READ_ONLY ? SQLITE_READONLY
-                                             : SQLITE_IOERR_WRITE;
+    return answer(SQLITE_IOERR_WRITE);
 }
 
 static int fault_truncate(sqlite3_file *f, sqlite3_int64 size)
@@ -244,7 +247,7 @@ static int fault_truncate(sqlite3_file *f, sqlite3_int64 size)
 
     now.n_writes++;
     if (fails(VFS_WRITE))
-        return SQLITE_IOERR_TRUNCATE;
+        return answer(SQLITE_IOERR_TRUNCATE);
     r = remember(f, NULL, 0, size);
     return r ? r : real_of(f)->pMethods->xTruncate(real_of(f), size);
 }
@@ -317,8 +320,7 @@ static const sqlite3_io_methods methods = {
     .xDeviceCharacteristics = fault_device,
 };
 
-/* ---- the file system
- * -------------------------------------------------------------------------------- */
+/* ---- the file system ------------------------------------------------------------------------- */
 
 static sqlite3_vfs *base;
 static sqlite3_vfs vfs;
@@ -341,12 +343,12 @@ static int fault_open(sqlite3_vfs *v, const char *name, sqlite3_file *f, int fla
 
 static int fault_delete(sqlite3_vfs *v, const char *name, int sync_directory)
 {
-    (void)v;
+    (void)v, (void)sync_directory;
     now.n_writes++;
     if (fails(VFS_WRITE))
-        return SQLITE_IOERR_DELETE;
+        return answer(SQLITE_IOERR_DELETE);
     forget_path(path_of(name));
-    return base->xDelete(base, name, sync_directory);
+    return base->xDelete(base, name, 0);
 }
 
 void store_vfs_register(void)
@@ -362,8 +364,7 @@ void store_vfs_register(void)
     sqlite3_vfs_register(&vfs, 0);
 }
 
-/* ---- loss of power
- * ------------------------------------------------------------------------------------ */
+/* ---- loss of power --------------------------------------------------------------------------- */
 
 static void must(bool ok)
 {

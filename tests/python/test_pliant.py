@@ -239,7 +239,7 @@ class GroupTest(WithAgent):
         ).start()
         self.assertRaises(pliant.Stopping, worker.report)
         self.assertTrue(worker.stopping)
-        self.assertIsNone(worker.checkpoint_requested(60))
+        self.assertIsNone(worker.checkpoint_requested(math.inf))
 
     def test_all_ranks_get_one_notice(self):
         self.agent.info = INFO

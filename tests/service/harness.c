@@ -36,6 +36,8 @@ static void run_daemon(struct service *s, const char *log)
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDERR_FILENO);
+    for (int fd = 0; s->no_standard && fd <= STDERR_FILENO; fd++)
+        close(fd);
     execv(s->args[0], (char **)s->args);
     _exit(127);
 }
@@ -134,9 +136,14 @@ void service_open(struct service *s, ...)
 
 int service_kill(struct service *s, int sig)
 {
+    kill(s->pid, sig);
+    return service_wait(s);
+}
+
+int service_wait(struct service *s)
+{
     int status = 0;
 
-    kill(s->pid, sig);
     waitpid(s->pid, &status, 0);
     s->pid = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -148,7 +155,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return remove(path);
 }
 
-static void free_tasks(struct fake_agent *a)
+void agent_forget_all(struct fake_agent *a)
 {
     for (size_t i = 0; i < a->tasks.n; i++)
         free(a->tasks.v[i].env);
@@ -159,7 +166,7 @@ void service_close(struct service *s)
 {
     for (size_t i = 0; i < s->n_agents; i++) {
         rpc_link_close(&s->agent[i]->link);
-        free_tasks(s->agent[i]);
+        agent_forget_all(s->agent[i]);
         free(s->agent[i]);
     }
     rpc_link_close(&s->client);
@@ -233,6 +240,9 @@ void agent_hello(struct fake_agent *a)
     json_uint(&j, "slots", a->slots);
     json_string(&j, "address", "127.0.0.1");
     json_id(&j, "epoch", a->epoch);
+    json_bool(&j, "keep_tasks", a->keep_tasks);
+    if (a->drain)
+        json_raw(&j, "drain", a->drain, strlen(a->drain));
     json_begin(&j, "tasks", '[');
     for (size_t i = 0; i < a->tasks.n; i++)
         write_task(&j, &a->tasks.v[i]);
@@ -250,6 +260,27 @@ void agent_end(struct fake_agent *a, struct fake_task *task, const char *end)
     task->state = "ended";
     task->end = end;
     send_states(a, (size_t)(task - a->tasks.v), 1);
+}
+
+const char *agent_variable(struct fake_agent *a, const char *vertex, uint32_t subtask,
+                           const char *name)
+{
+    static struct doc_file f;
+    const struct doc *value;
+    struct spec_error err;
+
+    for (size_t i = 0; i < a->tasks.n; i++) {
+        const struct fake_task *t = &a->tasks.v[i];
+
+        if (strcmp(t->vertex, vertex) != 0 || t->subtask != subtask ||
+            strcmp(t->state, "running") != 0)
+            continue;
+        cr_assert(eq(int, doc_line(&f, t->env, strlen(t->env), 1, &err), 0), "%s", err.text);
+        value = doc_get(f.root, name);
+        return value ? value->text : "";
+    }
+    cr_assert(false, "%s runs no %s/%u", a->name, vertex, subtask);
+    return "";
 }
 
 uint32_t agent_running(const struct fake_agent *a)
@@ -360,16 +391,40 @@ static void for_each(struct fake_agent *a, const struct doc_file *f,
         each(a, f, t);
 }
 
+/* Every part is said to be written. */
+static void checkpoint(struct fake_agent *a, const struct doc_file *f)
+{
+    const char *job = doc_get(f->root, "job")->text, *id = doc_get(f->root, "id")->text;
+    struct json j;
+
+    json_init(&j, NULL);
+    json_begin(&j, NULL, '{');
+    json_begin(&j, "parts", '[');
+    for (const struct doc *t = doc_get(f->root, "tasks")->child; t; t = t->next) {
+        json_begin(&j, NULL, '{');
+        json_string(&j, "job", job);
+        json_string(&j, "vertex", doc_get(t, "vertex")->text);
+        json_int(&j, "subtask", (int64_t)doc_get(t, "subtask")->number);
+        json_int(&j, "attempt", (int64_t)doc_get(t, "attempt")->number);
+        json_string(&j, "id", id);
+        json_bool(&j, "ok", true);
+        json_int(&j, "bytes", 10);
+        json_end(&j, '}');
+    }
+    json_end(&j, ']');
+    json_end(&j, '}');
+    send_json(a, MESSAGE_PARTS, &j);
+}
+
 static void take_error(struct fake_agent *a, const struct doc_file *f)
 {
     const struct doc *code = doc_get(f->root, "code");
 
+    a->n_error++;
     if (strcmp(code->text, "stale") == 0)
         a->n_stale++;
     else if (strcmp(code->text, "not-registered") == 0 || strcmp(code->text, "unavailable") == 0)
         agent_hello(a);
-    else
-        cr_log_warn("%s: %s", a->name, doc_get(f->root, "text")->text);
 }
 
 static void take(struct fake_agent *a, const struct rpc_message *m, const struct doc_file *f)
@@ -386,13 +441,19 @@ static void take(struct fake_agent *a, const struct rpc_message *m, const struct
         for_each(a, f, stop);
     else if (m->header.type == MESSAGE_FORGET)
         for_each(a, f, forget);
+    else if (m->header.type == MESSAGE_CHECKPOINT && !a->other)
+        checkpoint(a, f);
     else if (m->header.type == MESSAGE_NOTICE)
         a->n_notice++;
+    else if (m->header.type == MESSAGE_HEARTBEAT)
+        a->n_beat++;
     else if (m->header.type == MESSAGE_RESYNC) {
         a->n_resync++;
         agent_hello(a);
     } else if (m->header.type == MESSAGE_ERROR)
         take_error(a, f);
+    else if (a->other)
+        a->other(a, m->header.type, f);
 }
 
 static void agent_act(struct fake_agent *a)

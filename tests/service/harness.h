@@ -29,7 +29,7 @@
 
 #define WAIT_MS 60000
 #define ARGS_MAX 32
-#define AGENTS_MAX 64
+#define AGENTS_MAX 1100
 
 struct fake_task {
     char job[33], vertex[64];
@@ -46,20 +46,26 @@ struct fake_agent {
     char name[64];
     uint64_t incarnation, sequence, epoch;
     uint32_t slots;
-    bool hangs;      /* STOP has no effect */
-    bool slow_start; /* what is deployed stays "starting" */
-    bool silent;     /* receives and sends nothing */
-    bool welcome;    /* in a session */
+    bool hangs;        /* STOP has no effect */
+    bool slow_start;   /* what is deployed stays "starting" */
+    bool silent;       /* receives and sends nothing */
+    bool keep_tasks;   /* as HELLO says */
+    const char *drain; /* JSON, of HELLO; NULL: null */
+    bool welcome;      /* in a session */
     int64_t beat_at_ms;
     struct VEC(struct fake_task) tasks;
-    uint32_t n_hello, n_welcome, n_deploy, n_stop, n_resync, n_forget, n_stale, n_notice;
+    /* of messages that are not answered here; NULL: they are ignored */
+    void (*other)(struct fake_agent *a, uint16_t type, const struct doc_file *f);
+    uint32_t n_hello, n_welcome, n_deploy, n_stop, n_resync, n_forget, n_stale, n_notice, n_beat,
+        n_error;
 };
 
 struct service {
     char dir[64], ipc[96], state_dir[96];
     const char *args[ARGS_MAX];
     size_t n_args;
-    pid_t pid; /* 0: none runs */
+    pid_t pid;        /* 0: none runs */
+    bool no_standard; /* the next one starts with descriptors 0 to 2 closed */
     uint64_t epoch;
     char agents[256], clients[256], events[256];
     struct rpc_link *client;
@@ -74,6 +80,7 @@ void service_open(struct service *s, ...) __attribute__((sentinel));
 void service_start(struct service *s); /* again, after service_kill() */
 /* Send it and wait for its end; the exit code, or 128 + signal. */
 int service_kill(struct service *s, int sig);
+int service_wait(struct service *s); /* only wait */
 void service_close(struct service *s);
 
 /* Let all agents act for a moment. */
@@ -103,6 +110,10 @@ void agent_send(struct fake_agent *a, enum message_type type, const char *body);
 /* A task ends, and the agent says so. `end` is JSON. */
 void agent_end(struct fake_agent *a, struct fake_task *task, const char *end);
 uint32_t agent_running(const struct fake_agent *a); /* tasks */
+/* A variable of a task, "" where it has none; fails the test if that is not there. */
+const char *agent_variable(struct fake_agent *a, const char *vertex, uint32_t subtask,
+                           const char *name);
+void agent_forget_all(struct fake_agent *a); /* its tasks, as a new life does */
 
 /* ---- the client ------------------------------------------------------------------------------ */
 

@@ -245,3 +245,45 @@ Test(check, sees_a_slot_in_use_while_the_job_waits)
     cr_assert_null(pliant_check(w.s));
     world_free(&w);
 }
+
+Test(check, sees_a_launch_that_is_not_one) /* [W-GRP-1, W-GRP-2] */
+{
+    struct world w = world_new(
+        (struct world_spec){.worker_group = true, .parallelism = 2, .min_parallelism = 2});
+    struct launch *launch;
+
+    w.runs = false;
+    world_node(&w, "n1", 2);
+    world_start(&w);
+    launch = &w.s->state.creating.launch;
+    EXPECT_BROKEN(w.s, launch->timeout.at_ms, PLIANT_NEVER, "a launch without an end [W-GRP-2]");
+    EXPECT_BROKEN(w.s, w.s->graph.vertices[0].tasks[1].attempt, 7,
+                  "ranks of different launches are mixed");
+    EXPECT_BROKEN(w.s, w.s->reports.n_ready, 1, "reports are miscounted");
+    EXPECT_BROKEN(w.s, w.s->registration.id, 3, "a registration without an end");
+    w.cancels = false;
+    world_die(&w, 0, PLIANT_DEATH_ERROR, "no");
+    launch = &w.s->state.creating.launch;
+    EXPECT_BROKEN(w.s, launch->winding.give_up.at_ms, PLIANT_NEVER,
+                  "a cancel without a bound [S-FLG-4]");
+    world_free(&w);
+}
+
+Test(check, sees_a_failure_that_is_held_back_for_ever) /* [W-CLS-4] */
+{
+    struct world w = world_new(
+        (struct world_spec){.worker_group = true, .parallelism = 2, .min_parallelism = 2});
+    struct collateral *held;
+
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    world_start(&w);
+    world_drain(&w, "n2", 90000);
+    world_die(&w, 0, PLIANT_DEATH_ERROR, "bug");
+    held = &w.s->state.executing.collateral;
+    cr_assert(held->held);
+    EXPECT_BROKEN(w.s, held->end.at_ms, PLIANT_NEVER,
+                  "a failure is held back without an end, or an end holds nothing");
+    EXPECT_BROKEN(w.s, held->held, false, "a failure that nobody decided on");
+    world_free(&w);
+}

@@ -74,6 +74,9 @@ static struct pliant_event event_of(const struct world *w, enum pliant_event_kin
     } else if (kind == PLIANT_EV_CHECKPOINT_COMPLETED || kind == PLIANT_EV_CHECKPOINT_FAILED) {
         ev.checkpoint.own_accord = true;
         ev.checkpoint.id = 5;
+    } else if (kind == PLIANT_EV_REPORT) {
+        ev.report.task = (struct pliant_task){{1}, 0, 1};
+        ev.report.call = 1;
     } else if (kind == PLIANT_EV_REQUIREMENTS) {
         ev.requirements.v = &bounds;
         ev.requirements.n = 1;

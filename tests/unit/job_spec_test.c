@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pliant/pliant.h>
+
 #include "failing_alloc.h"
 #include "spec/job_spec.h"
 #include "spec/memory.h"
@@ -160,8 +162,32 @@ Test(job_spec, refuses_with_line_field_and_what_is_accepted)
          "j:1: edges[0].x: unknown key; accepted: from, to, pattern, exchange"},
         {"{" VERTEX ",\"edges\":{}}", "j:1: edges: is a map; accepted: a list"},
         {"{" VERTEX ",\"config\":[]}", "j:1: config: is a list; accepted: a map of options"},
-        {"worker_group: {}",
-         "j:1: worker_group: worker groups are not available yet; accepted: vertices and edges"},
+        {"worker_group: {}\nvertices: [{id: a}]",
+         "j:1: worker_group: accepted: vertices and edges, or a worker group, not both"},
+        {"worker_group: 3", "j:1: worker_group: is a number; accepted: a map"},
+        {"worker_group: {max-failure: 3}",
+         "j:1: worker_group.max-failure: no such option; did you mean worker-group.max-failures?"},
+        {"worker_group: {max-failures: -2}",
+         "j:1: worker_group.max-failures: not \"-2\"; accepted: an integer from -1 to 2147483647; "
+         "-1: no limit"},
+        {"worker_group: {checkpoint: {num-to-keep: 0}}",
+         "j:1: worker_group.checkpoint.num-to-keep: not \"0\"; accepted: an integer from 1 to "
+         "2147483647 | none"},
+        {"worker_group: {quarantine-range: \"1 s, 2 h\"}",
+         "j:1: worker_group.quarantine-range: not \"1 s, 2 h\"; accepted: two durations from 1 s "
+         "to "
+         "1 h, \"lo, hi\" | none"},
+        {"worker_group: {forward-signals: \"INT,TERM\"}",
+         "j:1: worker_group.forward-signals: not \"INT,TERM\"; accepted: INT,HUP,... | none"},
+        {"worker_group: {min-workers: 0}",
+         "j:1: worker_group.min-workers: accepted: an integer from 1 to 32768"},
+        {"worker_group: {min-workers: 3, max-workers: 2}",
+         "j:1: worker_group.min-workers: min-workers is 3, max-workers 2; accepted: not more than "
+         "that"},
+        {"worker_group: {parallelism: 2}\nconfig: {worker-group: {min-workers: 3}}",
+         "j:2: config.worker-group.min-workers: min-workers is 3, max-workers 2; accepted: not "
+         "more "
+         "than that"},
         {"{\"name\":7," VERTEX "}", "j:1: name: is a number; accepted: a string"},
         {"vertices: [{id: a, command: []}]",
          "j:1: vertices[0].command: names no program; accepted: a list of strings, the program "
@@ -210,6 +236,72 @@ Test(job_spec, refuses_with_line_field_and_what_is_accepted)
         cr_expect(eq(str, err.text, (char *)rows[i][1]));
         cr_expect(spec.job == NULL && spec.blocks == NULL);
     }
+}
+
+Test(job_spec, a_worker_group_is_one_vertex_with_its_options)
+{
+    static const struct {
+        const char *text;
+        uint32_t min, max;
+    } rows[] = {
+        {"worker_group: {}", 1, 1},
+        {"worker_group: {parallelism: 4}", 4, 4},
+        {"worker_group: {parallelism: 4, min-workers: 2}", 2, 4},
+        {"worker_group: {parallelism: 4, max-workers: 9}", 4, 9},
+        {"worker_group: {min-workers: 2, max-workers: 8}", 2, 8},
+        {"worker_group: {}\nconfig: {worker-group.max-workers: 8}", 1, 8},
+        {"worker_group: {max-workers: 8}\nconfig: {worker-group: {min-workers: \"5\"}}", 5, 8},
+    };
+
+    for (size_t i = 0; i < N(rows); i++) {
+        const pliant_vertex_id worker = {1};
+        struct job_spec spec = {0};
+        struct spec_error err = {""};
+        struct pliant_config cfg;
+        struct pliant_sched *s;
+        uint32_t min, max;
+
+        pliant_config_init(&cfg);
+        cr_assert(eq(int, decode(rows[i].text, &spec, &err), 0), "%s: %s", rows[i].text, err.text);
+        cr_expect(pliant_job_is_group(spec.job));
+        cr_expect(eq(str, (char *)pliant_job_vertex_name(spec.job, worker), "worker"));
+        cr_expect(eq(u32, pliant_job_vertex_parallelism(spec.job, worker), rows[i].max));
+        cr_expect(eq(u32, pliant_job_vertex_max_parallelism(spec.job, worker), rows[i].max));
+        cr_assert(eq(int, pliant_sched_new(&cfg, spec.job, &s, NULL), 0));
+        pliant_vertex_bounds(s, worker, &min, &max);
+        cr_expect(min == rows[i].min && max == rows[i].max, "%s", rows[i].text);
+        pliant_sched_destroy(&s);
+        job_spec_free(&spec);
+    }
+}
+
+Test(job_spec, the_options_of_a_worker_group_need_no_prefix)
+{
+    const char *text =
+        "worker_group: {parallelism: 4, command: [python3, train.py], max-failures: 3,\n"
+        " checkpoint: {score-order: min}, x-note: mine}\n"
+        "config: {worker-group.stop-timeout: 5 s}";
+    struct doc_file f;
+    struct job_spec spec;
+    struct options o = {0};
+    struct pliant_config cfg;
+    struct spec_error err = {""};
+
+    cr_assert(eq(int, doc_parse("j", text, strlen(text), 1, &f, &err), 0), "%s", err.text);
+    cr_assert(eq(int, job_spec_decode(&f, f.root, &spec, &err), 0), "%s", err.text);
+    cr_assert(eq(int, options_add_job(&o, &f, spec.config, spec.group, &err), 0), "%s", err.text);
+    cr_assert(eq(int, options_resolve(&o, &cfg, &err), 0), "%s", err.text);
+    cr_expect(eq(sz, spec.vertices[0].command.argc, 2));
+    cr_expect(eq(i64, cfg.group.max_failures, 3));
+    cr_expect(eq(i64, cfg.group.stop_timeout_ms, 5000));
+    cr_expect(eq(int, cfg.group.score_order, PLIANT_SCORE_MIN));
+    cr_expect(eq(int, cfg.rescale_policy, PLIANT_POLICY_WORTH));
+    cr_expect(eq(i64, cfg.resource_wait_ms, -1));
+    cr_expect(eq(i64, cfg.submission_stabilization_ms, 0));
+    cr_expect(eq(i64, cfg.cooldown_ms, 0));
+    options_free(&o);
+    job_spec_free(&spec);
+    doc_free(&f);
 }
 
 Test(job_spec, what_the_core_refuses_is_named_at_its_line)

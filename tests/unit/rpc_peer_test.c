@@ -478,13 +478,20 @@ struct raw {
     void *context, *socket;
 };
 
-static struct raw raw_to(const struct rpc_server *s)
+static struct raw raw_named(const struct rpc_server *s, const char *name)
 {
     struct raw raw = {.context = zmq_ctx_new()};
 
     raw.socket = zmq_socket(raw.context, ZMQ_DEALER);
+    if (*name)
+        zmq_setsockopt(raw.socket, ZMQ_ROUTING_ID, name, strlen(name));
     cr_assert(eq(int, zmq_connect(raw.socket, rpc_server_endpoint(s)), 0));
     return raw;
+}
+
+static struct raw raw_to(const struct rpc_server *s)
+{
+    return raw_named(s, "");
 }
 
 static void raw_close(struct raw *raw)
@@ -552,6 +559,34 @@ Test(peer, reports_messages_that_are_none)
     cr_expect(eq(u64, counts.received, N));
     cr_expect(eq(u64, counts.faults, N - 2));
     raw_close(&raw);
+    rpc_server_close(&s);
+}
+
+Test(peer, stays_with_the_first_of_two_that_call_themselves_the_same)
+{
+    struct rpc_server *s = serve(RPC_AGENTS, "tcp://127.0.0.1:*", QUEUE);
+    struct message_header h = {.type = MESSAGE_HEARTBEAT, .sequence = 1};
+    uint8_t header[MESSAGE_HEADER];
+    struct raw a = raw_named(s, "same"), b;
+    struct rpc_link *l = link_to(s);
+    struct rpc_message m;
+
+    message_pack(header, &h);
+    raw_send(&a, header, sizeof header, true);
+    raw_send(&a, "{}", 2, false);
+    m = next(s);
+    cr_expect(eq(int, m.from.size, 4));
+    cr_expect(gt(int, m.connection, 0));
+    b = raw_named(s, "same");
+    raw_send(&b, "x", 1, false);
+    raw_send(&a, header, sizeof header, true);
+    raw_send(&a, "{}", 2, false);
+    cr_expect(eq(int, (int)next(s).fault, MESSAGE_GOOD));
+    send_text(l, MESSAGE_HEARTBEAT, 9, "");
+    cr_expect(eq(u64, next(s).header.sequence, 9));
+    raw_close(&a);
+    raw_close(&b);
+    rpc_link_close(&l);
     rpc_server_close(&s);
 }
 

@@ -112,8 +112,7 @@ static void put_steps(const char *job, uint64_t first, uint64_t last)
         cr_assert(eq(int, put_step(job, n), 0), "step %" PRIu64, n);
 }
 
-/* ---- looking at it from outside ---------------------------------------------------------------
- */
+/* ---- looking at it from outside -------------------------------------------------------------- */
 
 static void sql(const char *text)
 {
@@ -140,8 +139,7 @@ static int64_t number(const char *text)
     return n;
 }
 
-/* ---- jobs
- * ---------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 TestSuite(store, .init = begin, .fini = end);
 
@@ -247,8 +245,7 @@ Test(store, ends_a_walk_when_told_to)
     cr_assert(eq(int, n, 1));
 }
 
-/* ---- epoch, commits
- * ------------------------------------------------------------------------------ */
+/* ---- epoch, commits -------------------------------------------------------------------------- */
 
 Test(store, raises_the_epoch_at_each_start)
 {
@@ -274,8 +271,7 @@ Test(store, commits_nothing_when_nothing_was_put)
     cr_assert(eq(u64, store_commits(store), 1));
 }
 
-/* ---- journal -----------------------------------------------------------------------------------
- */
+/* ---- journal --------------------------------------------------------------------------------- */
 
 struct range {
     uint64_t first, last;
@@ -430,6 +426,7 @@ Test(store, keeps_no_more_of_the_journal_than_it_may)
         cr_assert(2000 - first >= max / 2, "%" PRIu64 " at a bound of %" PRIu64, first, max);
         cr_assert(eq(u64, snapshot(JOB_A, "after 2000"), 2000));
         expect_steps(JOB_A, first, first == 2000 ? 0 : first + 1, first == 2000 ? 0 : 2000);
+        expect_steps(JOB_A, 0, first == 2000 ? 0 : first + 1, first == 2000 ? 0 : 2000);
         put_steps(JOB_A, 2001, 2001);
         commit();
         store_close(&store);
@@ -438,6 +435,29 @@ Test(store, keeps_no_more_of_the_journal_than_it_may)
         cr_assert(le(i64, number("SELECT count(*) FROM snapshot"), 6));
         sql("DELETE FROM step; DELETE FROM snapshot; DELETE FROM job");
     }
+}
+
+Test(store, does_not_give_a_journal_with_a_hole)
+{
+    struct range range = {0};
+
+    open_store();
+    put_job(JOB_A, "a", 1);
+    put_steps(JOB_A, 1, 3000);
+    commit();
+    for (int again = 0; again < 2; again++) {
+        if (again)
+            open_again(); /* most of what goes is still there */
+        else
+            put_snapshot(JOB_A, 3000);
+        cr_assert(eq(int, store_steps(store, JOB_A, 5, see_step, &range, &err), -ENOENT));
+        cr_assert(strstr(err.text, "6 to 3000") != NULL, "%s", err.text);
+        expect_steps(JOB_A, 0, 0, 0);
+        expect_steps(JOB_A, 3000, 0, 0);
+        commit();
+    }
+    cr_assert(eq(int, store_steps(store, JOB_B, 0, see_step, &range, &err), -ENOENT));
+    cr_assert(strstr(err.text, JOB_B) != NULL, "%s", err.text);
 }
 
 Test(store, deletes_a_long_journal_bit_by_bit_also_over_a_restart)
@@ -492,8 +512,7 @@ Test(store, takes_texts_and_bytes_of_any_size)
     }
 }
 
-/* ---- the rest
- * ------------------------------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static int see_node(void *ctx, const struct store_node *node)
 {
@@ -628,8 +647,7 @@ Test(store, keeps_notes_of_jobs_and_of_the_daemon)
     cr_assert(eq(int, store_note_get(store, "", "k", &text), -ENOENT));
 }
 
-/* ---- what is refused --------------------------------------------------------------------------
- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 Test(store, is_for_one_at_a_time_and_names_who_has_it)
 {
@@ -743,7 +761,7 @@ Test(store, says_what_is_wrong_with_a_directory)
     *strrchr(dir, '/') = '\0';
 }
 
-/* ---- damage --------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void fill(void)
 {

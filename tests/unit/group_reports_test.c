@@ -1,0 +1,224 @@
+/* group_reports_test.c - checkpoints that all workers report, and the one that the next start from
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "graph/reports.h"
+#include "world.h"
+
+static struct world running(uint32_t n)
+{
+    struct world w = world_new((struct world_spec){
+        .worker_group = true,
+        .parallelism = n,
+        .min_parallelism = n,
+        .options = {"worker-group.max-failures", "-1", "pliant.rescale.policy", "never"}});
+
+    world_node(&w, "n1", n);
+    world_start(&w);
+    cr_assert_eq(pliant_state(w.s), PLIANT_EXECUTING);
+    return w;
+}
+
+static void all_report(struct world *w, uint64_t call, const char *path)
+{
+    for (uint32_t rank = 0; rank < world_counts(w).tasks; rank++)
+        world_report(w, rank, call, path);
+}
+
+Test(group_reports, a_checkpoint_is_registered_when_all_have_reported_it) /* [W-CKP-1] */
+{
+    struct world w = running(3);
+
+    world_report(&w, 2, 1, "c1");
+    world_report(&w, 0, 1, "c1");
+    cr_expect_eq(w.n_actions, 0);
+    world_report(&w, 1, 1, "c1");
+    cr_assert_eq(world_count(&w, PLIANT_ACT_REGISTER), 1);
+    cr_expect_str_eq(world_action(&w, PLIANT_ACT_REGISTER, 0)->registered.path, "c1");
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REPORT_TAKEN), 0, "not before the manifest is written");
+    cr_expect_eq(world_counts(&w).checkpoint, 0u);
+    world_registered(&w, true);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REPORT_TAKEN), 3);
+    cr_expect_eq(world_action(&w, PLIANT_ACT_REPORT_TAKEN, 2)->report.call, 1u);
+    cr_expect_eq(world_counts(&w).checkpoint, w.registered);
+    world_free(&w);
+}
+
+Test(group_reports, ranks_without_a_checkpoint_are_waited_for_too) /* [W-CKP-1, W-CKP-5] */
+{
+    struct world w = running(2);
+
+    world_report(&w, 1, 7, "c1");
+    world_report(&w, 0, 3, NULL);
+    cr_assert_eq(world_count(&w, PLIANT_ACT_REGISTER), 1);
+    cr_expect_eq(world_action(&w, PLIANT_ACT_REGISTER, 0)->registered.call, 3u,
+                 "the call of rank 0, whose metrics count");
+    world_free(&w);
+}
+
+Test(group_reports, metrics_alone_register_nothing) /* [W-CKP-3] */
+{
+    struct world w = running(2);
+
+    all_report(&w, 1, NULL);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REGISTER), 0);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REPORT_TAKEN), 2);
+    world_free(&w);
+}
+
+Test(group_reports, different_places_fail_the_run) /* [W-CKP-2, W-STA-5] */
+{
+    struct world w = running(2);
+
+    world_report(&w, 0, 1, "c1");
+    world_report(&w, 1, 1, "c2");
+    cr_expect_eq(pliant_job_status(w.s), PLIANT_JOB_FAILED);
+    cr_expect_eq(pliant_failure_at(w.s, 0)->items[1].reason, PLIANT_REASON_CHECKPOINT_PATHS_DIFFER);
+    cr_expect_str_eq(
+        pliant_failure_at(w.s, 0)->items[1].cause,
+        "checkpoints of one report are in different places: rank 0 in c1, rank 1 in c2");
+    cr_expect_eq(world_counts(&w).failures_charged, 0u);
+    world_free(&w);
+}
+
+Test(group_reports, calls_of_a_rank_are_taken_in_their_order) /* [W-CKP-4] */
+{
+    struct world w = running(2);
+
+    world_report(&w, 0, 1, "c1");
+    world_report(&w, 0, 2, "c2");
+    world_report(&w, 0, 1, "c1"); /* told again */
+    world_report(&w, 1, 1, "c1");
+    cr_assert_eq(world_count(&w, PLIANT_ACT_REGISTER), 1);
+    cr_expect_str_eq(world_action(&w, PLIANT_ACT_REGISTER, 0)->registered.path, "c1");
+    world_report(&w, 1, 2, "c2");
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REGISTER), 0, "one at a time");
+    world_registered(&w, true);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REPORT_TAKEN), 2);
+    cr_assert_eq(world_count(&w, PLIANT_ACT_REGISTER), 1);
+    cr_expect_str_eq(world_action(&w, PLIANT_ACT_REGISTER, 0)->registered.path, "c2");
+    world_free(&w);
+}
+
+Test(group_reports, a_manifest_that_cannot_be_written_keeps_the_one_before) /* [W-CKP-10] */
+{
+    struct world w = running(2);
+    uint64_t first;
+
+    all_report(&w, 1, "c1");
+    world_registered(&w, true);
+    first = w.registered;
+    all_report(&w, 2, "c2");
+    world_registered(&w, false);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REPORT_TAKEN), 2, "nobody waits for ever");
+    cr_expect_eq(world_counts(&w).checkpoint, first);
+    all_report(&w, 3, "c3"); /* and now the host says nothing */
+    world_to(&w, 600000);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REPORT_TAKEN), 2);
+    cr_expect_eq(world_counts(&w).checkpoint, first);
+    world_registered(&w, true);
+    cr_expect_eq(world_counts(&w).checkpoint, first, "too late");
+    world_free(&w);
+}
+
+Test(group_reports, what_is_incomplete_is_dropped_with_the_attempt) /* [W-CKP-9] */
+{
+    struct world w = running(2);
+
+    world_report(&w, 0, 1, "c1");
+    world_die(&w, 1, PLIANT_DEATH_ERROR, "bug");
+    cr_assert_eq(pliant_state(w.s), PLIANT_EXECUTING);
+    world_report(&w, 1, 1, "c1");
+    cr_expect_eq(w.n_actions, 0, "rank 0 of the attempt before does not count");
+    world_report(&w, 0, 1, "c1");
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REGISTER), 1, "calls are counted from 1 again");
+    world_free(&w);
+}
+
+Test(group_reports, a_late_report_of_the_attempt_before_is_none) /* [W-STA-3, W-CKP-9] */
+{
+    struct world w = running(1);
+    struct pliant_event late = {.kind = PLIANT_EV_REPORT,
+                                .report = {.task = {{1}, 0, 1}, .call = 1, .path = "c1"}};
+
+    world_die(&w, 0, PLIANT_DEATH_ERROR, "bug");
+    world_event(&w, late);
+    cr_expect_eq(w.n_actions, 0);
+    world_free(&w);
+}
+
+Test(group_reports, all_ranks_start_from_the_latest_registered_one) /* [W-CKP-10, W-ELA-5] */
+{
+    struct world w = running(3);
+
+    for (uint64_t call = 1; call <= 3; call++) {
+        all_report(&w, call, call == 2 ? NULL : "c");
+        if (call != 2)
+            world_registered(&w, true);
+    }
+    world_die(&w, 1, PLIANT_DEATH_ERROR, "bug");
+    cr_assert_eq(world_count(&w, PLIANT_ACT_DEPLOY), 3);
+    for (size_t i = 0; i < 3; i++)
+        cr_expect_eq(world_action(&w, PLIANT_ACT_DEPLOY, i)->deploy.restore, w.registered);
+    world_free(&w);
+}
+
+Test(group_reports, a_registration_outlives_the_attempt) /* [W-CKP-10] */
+{
+    struct world w = running(2);
+
+    all_report(&w, 1, "c1");
+    w.cancels = false;
+    world_die(&w, 0, PLIANT_DEATH_ERROR, "bug");
+    cr_assert_eq(pliant_state(w.s), PLIANT_RESTARTING);
+    world_registered(&w, true);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REPORT_TAKEN), 0, "they are told to stop");
+    w.cancels = true;
+    world_task(&w, PLIANT_EV_TASK_CANCELED, 1, 1);
+    cr_assert_eq(world_count(&w, PLIANT_ACT_DEPLOY), 2);
+    cr_expect_eq(world_action(&w, PLIANT_ACT_DEPLOY, 0)->deploy.restore, w.registered);
+    world_free(&w);
+}
+
+Test(group_reports, a_run_that_existed_before_is_gone_on_with) /* [W-CKP-10] */
+{
+    struct world w = world_new(
+        (struct world_spec){.worker_group = true, .parallelism = 2, .min_parallelism = 2});
+
+    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_CHECKPOINT_COMPLETED,
+                                          .checkpoint = {.id = 42, .own_accord = true}});
+    world_node(&w, "n1", 2);
+    w.runs = false;
+    world_start(&w);
+    cr_assert_eq(world_count(&w, PLIANT_ACT_DEPLOY), 2);
+    cr_expect_eq(world_action(&w, PLIANT_ACT_DEPLOY, 1)->deploy.restore, 42u);
+    world_free(&w);
+}
+
+Test(group_reports, an_early_rank_may_report_before_the_others_are_up)
+{
+    struct world w = world_new(
+        (struct world_spec){.worker_group = true, .parallelism = 2, .min_parallelism = 2});
+
+    w.runs = false;
+    world_node(&w, "n1", 2);
+    world_start(&w);
+    world_task(&w, PLIANT_EV_TASK_RUNNING, 1, 0);
+    world_report(&w, 0, 1, NULL);
+    world_task(&w, PLIANT_EV_TASK_RUNNING, 1, 1);
+    cr_assert_eq(pliant_state(w.s), PLIANT_EXECUTING);
+    world_report(&w, 1, 1, NULL);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REPORT_TAKEN), 2);
+    world_free(&w);
+}
+
+Test(group_reports, graphs_do_not_report)
+{
+    struct world w = world_running((struct world_spec){0}, 4);
+
+    world_report(&w, 0, 1, "c1");
+    cr_expect_eq(w.n_actions, 0);
+    cr_expect_eq(world_counts(&w).events_ignored, 1u);
+    world_free(&w);
+}
