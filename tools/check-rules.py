@@ -13,8 +13,8 @@ import pathlib
 import re
 import sys
 
-RULE = re.compile(r"([SW]-[A-Z]+-)(\d+)(?:\.\.(\d+))?")
-BRACKETS = re.compile(r"\[([^\[\]]*[SW]-[A-Z]+-\d[^\[\]]*)\]")
+RULE = re.compile(r"([SWP]-[A-Z]+-)(\d+)(?:\.\.(\d+))?")
+BRACKETS = re.compile(r"\[([^\[\]]*[SWP]-[A-Z]+-\d[^\[\]]*)\]")
 
 
 def named(text):
