@@ -461,6 +461,25 @@ static void nodes(struct call *c)
 /* ---- documents
  * ----------------------------------------------------------------------------------- */
 
+/* What the daemon has done since its start. Dropped: agents that do not read. */
+static void counts(struct daemon *d, struct json *j)
+{
+    struct rpc_counts agents, clients;
+
+    rpc_server_counts(d->agents_end, &agents);
+    rpc_server_counts(d->clients_end, &clients);
+    json_begin(j, "counts", '{');
+    json_uint(j, "turns", d->turns);
+    json_uint(j, "commits", store_commits(d->store));
+    json_uint(j, "steps", d->steps);
+    json_uint(j, "received", agents.received + clients.received);
+    json_uint(j, "sent", agents.sent + clients.sent);
+    json_uint(j, "dropped", agents.dropped_full);
+    json_uint(j, "faults", agents.faults + clients.faults);
+    json_uint(j, "denied", agents.denied + clients.denied);
+    json_end(j, '}');
+}
+
 static void ping(struct call *c)
 {
     struct daemon *d = c->d;
@@ -480,6 +499,7 @@ static void ping(struct call *c)
     json_string(j, "clients", rpc_server_endpoint(d->clients_end));
     json_string(j, "events", rpc_server_endpoint(d->events_end));
     json_end(j, '}');
+    counts(d, j);
     call_end(c);
 }
 
