@@ -157,6 +157,7 @@ struct daemon_options {
     bool insecure;
     int64_t heartbeat_interval_ms, heartbeat_timeout_ms, orphan_timeout_ms;
     int64_t snapshot_every; /* steps */
+    int64_t ended_kept;     /* jobs */
 };
 
 struct daemon {

@@ -273,11 +273,34 @@ void job_ended(struct daemon *d, struct daemon_job *job)
     facts_unwatch(d, job);
 }
 
+/* The oldest of those that have ended go, beyond what is to be kept. */
+static void drop_oldest(struct daemon *d)
+{
+    struct daemon_job *job, *next;
+    int64_t n_ended = 0;
+
+    for (job = d->jobs; job; job = job->hh.next)
+        n_ended += job->ended_unix_ms != 0;
+    HASH_ITER (hh, d->jobs, job, next) {
+        if (n_ended <= d->opts.ended_kept)
+            return;
+        if (!job->ended_unix_ms)
+            continue;
+        store_job_delete(d->store, job->id);
+        HASH_DEL(d->jobs, job);
+        job_free(job);
+        n_ended--;
+    }
+}
+
 void jobs_sweep(struct daemon *d)
 {
+    if (d->ended.n == 0)
+        return;
     for (size_t i = 0; i < d->ended.n; i++)
         free_life(d->ended.v[i]);
     d->ended.n = 0;
+    drop_oldest(d);
 }
 
 static void new_id(char ret[STORE_ID])

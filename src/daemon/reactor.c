@@ -515,6 +515,7 @@ static void read_options(struct daemon_options *o)
     o->heartbeat_interval_ms = options_duration_ms(&o->all, "heartbeat.interval");
     o->heartbeat_timeout_ms = options_duration_ms(&o->all, "heartbeat.timeout");
     o->orphan_timeout_ms = options_duration_ms(&o->all, "pliant.agent.orphan-timeout");
+    o->ended_kept = atoll(options_text(&o->all, "pliant.daemon.ended-jobs"));
     o->snapshot_every = atoll(options_text(&o->all, "pliant.snapshot.every-steps"));
 }
 
