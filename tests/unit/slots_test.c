@@ -171,19 +171,20 @@ static struct daemon_job *job_up(struct cluster *c, int64_t min, int64_t want)
         .id = "v", .parallelism = want, .min_parallelism = min, .max_parallelism = 128};
 
     snprintf(job->id, sizeof job->id, "%032x", (unsigned)++c->jobs_made);
-    pliant_config_init(&job->config);
-    pliant_config_set(&job->config, "jobmanager.adaptive-scheduler.resource-wait-timeout", "-1 ms",
+    job->config = calloc(1, sizeof *job->config);
+    pliant_config_init(job->config);
+    pliant_config_set(job->config, "jobmanager.adaptive-scheduler.resource-wait-timeout", "-1 ms",
                       NULL);
-    pliant_config_set(&job->config, "jobmanager.adaptive-scheduler.scaling-interval.min", "0 s",
+    pliant_config_set(job->config, "jobmanager.adaptive-scheduler.scaling-interval.min", "0 s",
                       NULL);
-    pliant_config_set(&job->config, "restart-strategy.type", "fixed-delay", NULL);
-    pliant_config_set(&job->config, "restart-strategy.fixed-delay.attempts", "2147483647", NULL);
-    cr_assert(eq(int, pliant_config_resolve(&job->config, NULL), 0));
+    pliant_config_set(job->config, "restart-strategy.type", "fixed-delay", NULL);
+    pliant_config_set(job->config, "restart-strategy.fixed-delay.attempts", "2147483647", NULL);
+    cr_assert(eq(int, pliant_config_resolve(job->config, NULL), 0));
     cr_assert(eq(int,
                  pliant_job_new(&(struct pliant_job_spec){.vertices = &v, .n_vertices = 1}, NULL,
                                 &job->spec.job, NULL),
                  0));
-    cr_assert(eq(int, pliant_sched_new(&job->config, job->spec.job, &job->sched, NULL), 0));
+    cr_assert(eq(int, pliant_sched_new(job->config, job->spec.job, &job->sched, NULL), 0));
     HASH_ADD_STR(c->d.jobs, id, job);
     job_fact(&c->d, job, &(struct pliant_event){.kind = PLIANT_EV_START});
     return job;
@@ -223,6 +224,7 @@ static void job_gone(struct cluster *c, struct daemon_job *job)
     HASH_DEL(c->d.jobs, job);
     pliant_sched_destroy(&job->sched);
     pliant_job_destroy(&job->spec.job);
+    free(job->config);
     free(job);
 }
 
