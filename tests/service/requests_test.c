@@ -360,6 +360,27 @@ Test(requests, a_stop_is_answered_with_the_savepoint)
     WAIT(&s, strcmp(status_text(&s, job, "job_status"), "FINISHED") == 0);
 }
 
+/* The savepoint is stored, and the word to the tasks may have been lost. */
+Test(requests, a_stop_is_carried_out_by_the_next_daemon)
+{
+    struct fake_agent *a;
+    char job[33], body[256];
+
+    service_open(&s, BRISK, NULL);
+    a = joined("n1", 4);
+    submit(&s, spec, job);
+    WAIT(&s, runs_with(job, 4));
+    a->hangs = true;
+    snprintf(body, sizeof body, "{\"job\":\"%s\",\"dir\":\"%s/sp\"}", job, s.dir);
+    ask(MESSAGE_STOP_JOB, 1, body);
+    WAIT(&s, a->n_stop == 4);
+    cr_expect(state_is(&s, job, "StopWithSavepoint"));
+    service_kill(&s, SIGKILL);
+    a->hangs = false;
+    service_start(&s);
+    WAIT(&s, strcmp(status_text(&s, job, "job_status"), "FINISHED") == 0);
+}
+
 Test(requests, who_waits_for_a_savepoint_hears_that_it_failed_or_that_the_job_ended)
 {
     char job[33], body[256];
