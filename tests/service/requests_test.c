@@ -86,8 +86,7 @@ static const char *quoted(const char *yaml)
     return out;
 }
 
-/* ---- agents that take checkpoints and have logs
- * --------------------------------------------------- */
+/* ---- agents that take checkpoints and have logs --------------------------------------------- */
 
 static enum { PARTS_AT_ONCE, PARTS_FAIL, PARTS_NEVER } parts;
 static unsigned asked_for_parts;
@@ -175,8 +174,7 @@ static bool answered(uint64_t sequence, enum message_type as)
     return true;
 }
 
-/* ---- SUBMIT
- * --------------------------------------------------------------------------------------- */
+/* ---- SUBMIT --------------------------------------------------------------------------------- */
 
 Test(requests, a_submission_may_be_sent_again_with_its_id)
 {
@@ -246,8 +244,7 @@ Test(requests, a_dry_run_shows_the_plan_and_leaves_nothing_behind)
     cr_expect(eq(u32, at("jobs")->n, 0));
 }
 
-/* ---- which job
- * ------------------------------------------------------------------------------------ */
+/* ---- which job ------------------------------------------------------------------------------ */
 
 Test(requests, a_job_is_named_by_its_id_a_prefix_or_its_name)
 {
@@ -267,8 +264,7 @@ Test(requests, a_job_is_named_by_its_id_a_prefix_or_its_name)
     cr_expect(refused_as("not-found", "several"));
 }
 
-/* ---- wishes
- * --------------------------------------------------------------------------------------- */
+/* ---- wishes --------------------------------------------------------------------------------- */
 
 Test(requests, scale_changes_what_it_names_and_the_core_may_refuse)
 {
@@ -335,8 +331,7 @@ Test(requests, who_cancels_twice_gets_the_same_answer_and_the_documents_stay)
     }
 }
 
-/* ---- savepoints
- * ------------------------------------------------------------------------------------ */
+/* ---- savepoints ----------------------------------------------------------------------------- */
 
 Test(requests, a_stop_is_answered_with_the_savepoint)
 {
@@ -403,8 +398,7 @@ Test(requests, who_waits_for_a_savepoint_hears_that_it_failed_or_that_the_job_en
     cr_expect(eq(str, (char *)text(answer.root, "code"), "refused"));
 }
 
-/* ---- checkpoints
- * ----------------------------------------------------------------------------------- */
+/* ---- checkpoints ---------------------------------------------------------------------------- */
 
 static uint32_t rows_with(const char *job, const char *status)
 {
@@ -495,8 +489,7 @@ Test(requests, a_checkpoint_without_all_its_parts_is_none)
     cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 0));
 }
 
-/* ---- nodes
- * ------------------------------------------------------------------------------------------ */
+/* ---- nodes ---------------------------------------------------------------------------------- */
 
 static const char *node_state(const char *name)
 {
@@ -548,8 +541,7 @@ Test(requests, a_job_below_its_minimum_gets_slots_back_from_one_above_its_share)
     WAIT(&s, runs_with(first, 2) && runs_with(second, 2));
 }
 
-/* ---- logs
- * ------------------------------------------------------------------------------------------- */
+/* ---- logs ----------------------------------------------------------------------------------- */
 
 Test(requests, logs_come_from_the_agent_that_has_them)
 {
@@ -577,8 +569,7 @@ Test(requests, logs_come_from_the_agent_that_has_them)
     cr_expect(eq(str, (char *)text(answer.root, "data"), "n1 of attempt 1\n"));
 }
 
-/* ---- the journal
- * -------------------------------------------------------------------------------------- */
+/* ---- the journal ---------------------------------------------------------------------------- */
 
 /* All pieces of a job's recording; the caller frees. */
 static char *recorded(const char *job, uint32_t *ret_pieces)
@@ -655,8 +646,7 @@ Test(requests, a_journal_without_its_beginning_begins_with_a_snapshot)
     expect_replays(job);
 }
 
-/* ---- events
- * ------------------------------------------------------------------------------------------- */
+/* ---- events --------------------------------------------------------------------------------- */
 
 Test(requests, the_stream_goes_on_where_the_snapshot_ends)
 {
@@ -701,8 +691,7 @@ Test(requests, the_stream_goes_on_where_the_snapshot_ends)
     rpc_link_close(&events);
 }
 
-/* ---- bad input
- * ---------------------------------------------------------------------------------------- */
+/* ---- bad input ------------------------------------------------------------------------------ */
 
 Test(requests, whatever_they_say_the_daemon_answers_and_lives)
 {

@@ -6,8 +6,7 @@
 
 #include "daemon/status.h"
 
-/* ---- what else the daemon has ------------------------------------------------------------------
- */
+/* ---- what else the daemon has --------------------------------------------------------------- */
 
 static char *final;
 
@@ -49,8 +48,7 @@ void logs_write_attempts(const struct daemon_job *job, struct json *j)
     json_null(j, "attempts");
 }
 
-/* ---- a job --------------------------------------------------------------------------------------
- */
+/* ---- a job ---------------------------------------------------------------------------------- */
 
 static struct daemon d;
 static struct daemon_job job;
