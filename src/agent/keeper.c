@@ -416,6 +416,9 @@ static void hand_over(struct keeper *k, int fd)
 
         m = t->end;
         m.op = KEEPER_TASK;
+        m.pid = t->pid;
+        m.at_unix_ms = t->started_unix_ms;
+        m.stopped = t->stop_asked;
         do
             good = about >= 0 && keeper_send(fd, &m, about) == 0;
         while (!good && errno == EAGAIN && poll(&ready, 1, 1000) == 1);
@@ -475,6 +478,7 @@ static void take_messages(struct keeper *k)
     int attached, r;
 
     while (k->agent >= 0 && (r = keeper_receive(k->agent, &m, &attached)) != 0) {
+        k->now_ms = monotonic_ms(); /* what came before may have taken its time */
         if (r < 0)
             agent_gone(k);
         else
@@ -504,7 +508,6 @@ static void run(struct keeper *k)
         while (read(k->signals, &news, sizeof news) > 0)
             continue;
         reap(k);
-        k->now_ms = monotonic_ms(); /* a timeout counts from when it is said, not earlier */
         if (p[1].revents)
             take_messages(k);
         if (p[2].revents)

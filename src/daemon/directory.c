@@ -55,8 +55,7 @@ int directory_remove(const char *path)
     return 0;
 }
 
-/* ---- replacing a manifest
- * ------------------------------------------------------------------------ */
+/* ---- replacing a manifest ------------------------------------------------------------------- */
 
 static int write_all(int fd, const char *bytes, size_t n)
 {

@@ -673,3 +673,22 @@ Test(daemon, what_fails_together_is_one_restart)
     cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 1));
     cr_expect(eq(u32, a->n_deploy, 4));
 }
+
+Test(daemon, of_ended_jobs_the_newest_are_kept)
+{
+    char jobs[4][33];
+
+    service_open(&s, BRISK, "-D", "pliant.daemon.ended-jobs=2", NULL);
+    for (int i = 0; i < 4; i++) {
+        submit(&s, spec, jobs[i]);
+        cr_assert(eq(int, call(&s, MESSAGE_CANCEL, "{\"job\":\"%s\"}", jobs[i]), 0));
+        WAIT(&s, strcmp(status_text(&s, jobs[i], "job_status"), "CANCELED") == 0);
+    }
+    for (int again = 0; again < 2; again++) {
+        for (int i = 0; i < 4; i++)
+            cr_expect(eq(int, call(&s, MESSAGE_STATUS, "{\"job\":\"%s\"}", jobs[i]) == 0, i >= 2),
+                      "job %d", i);
+        service_kill(&s, again ? SIGKILL : SIGTERM);
+        service_start(&s);
+    }
+}
