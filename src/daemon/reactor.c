@@ -19,7 +19,7 @@
 #define AGENTS_A_TURN 2000 /* messages; the rest waits for the next turn */
 #define CLIENTS_A_TURN 200
 #define RETRY_MS 1000       /* of a store that fails */
-#define QUEUE 10000         /* messages that wait for an agent or a client */
+#define QUEUE 1000          /* messages that wait for an agent or a client */
 #define STOP_EXTRA_MS 30000 /* beyond the stop timeout, for jobs to end at a shutdown */
 #define COMPLAIN_MS 60000   /* a line of log about one peer */
 #define COMPLAINTS_MAX 256u /* peers that are told apart in that time */
