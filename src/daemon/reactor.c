@@ -381,6 +381,8 @@ static long poll_ms(const struct daemon *d)
     const struct reactor *r = d->reactor;
     int64_t wait_ms = r->more ? 0 : CLOCK_STRETCH_MS / 2, awake_ms = d->clock.awake_ms;
 
+    if (r->watchdog_ms > 0)
+        wait_ms = sooner(wait_ms, r->watchdog_at_ms, awake_ms);
     if (d->store_failed)
         return (long)sooner(wait_ms, r->retry_at_ms, awake_ms);
     wait_ms = sooner(wait_ms, jobs_next_deadline(d), d->clock.now_ms);
