@@ -766,3 +766,18 @@ Test(daemon, what_is_dropped_for_an_agent_that_does_not_read_is_counted_and_made
     cr_expect(runs_with(job, 4));
     cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 0));
 }
+
+Test(daemon, an_agent_of_another_version_is_told_which_is_known)
+{
+    struct fake_agent *a;
+
+    service_open(&s, BRISK, NULL);
+    a = agent_join(&s, "n1", 1);
+    agent_send(a, MESSAGE_HELLO,
+               "{\"protocol\":[2,3],\"node\":\"n1\",\"incarnation\":\"1001\",\"slots\":1}");
+    WAIT(&s, a->n_error == 1);
+    cr_assert(eq(int, call(&s, MESSAGE_NODES, "{}"), 0));
+    cr_expect(eq(u32, doc_get(s.reply.root, "nodes")->n, 1));
+    cr_expect(eq(str, (char *)doc_get(doc_get(s.reply.root, "nodes")->child, "incarnation")->text,
+                 "1000"));
+}
