@@ -187,6 +187,8 @@ static int make_dirs(struct daemon *d, struct daemon_job *job, struct pending *p
     char path[PATH_MAX], part[PATH_MAX];
     int r = place_of(d, job, p, dir, path);
 
+    if (r == 0 && p->savepoint && manifest_exists(path))
+        r = -EEXIST; /* nobody's savepoint is written over */
     if (r == 0)
         r = directory_remove(path);
     if (r == 0)

@@ -19,6 +19,10 @@ int directory_make(const char *path)
 
     if (n == 0 || n >= sizeof part)
         return n == 0 ? -EINVAL : -ENAMETOOLONG;
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return 0;
+    if (errno != ENOENT)
+        return -errno;
     memcpy(part, path, n + 1);
     for (char *at = part + 1; (at = strchr(at, '/')); *at++ = '/') {
         *at = '\0';

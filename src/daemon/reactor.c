@@ -19,7 +19,7 @@
 #define AGENTS_A_TURN 2000 /* messages; the rest waits for the next turn */
 #define CLIENTS_A_TURN 200
 #define RETRY_MS 1000       /* of a store that fails */
-#define QUEUE 10000         /* messages that wait for an agent or a client */
+#define QUEUE 1000          /* messages that wait for an agent or a client */
 #define STOP_EXTRA_MS 30000 /* beyond the stop timeout, for jobs to end at a shutdown */
 #define COMPLAIN_MS 60000   /* a line of log about one peer */
 #define COMPLAINTS_MAX 256u /* peers that are told apart in that time */
@@ -381,6 +381,8 @@ static long poll_ms(const struct daemon *d)
     const struct reactor *r = d->reactor;
     int64_t wait_ms = r->more ? 0 : CLOCK_STRETCH_MS / 2, awake_ms = d->clock.awake_ms;
 
+    if (r->watchdog_ms > 0)
+        wait_ms = sooner(wait_ms, r->watchdog_at_ms, awake_ms);
     if (d->store_failed)
         return (long)sooner(wait_ms, r->retry_at_ms, awake_ms);
     wait_ms = sooner(wait_ms, jobs_next_deadline(d), d->clock.now_ms);

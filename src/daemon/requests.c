@@ -16,6 +16,7 @@
 #include "sim/sentence.h"
 
 #define PATH_BYTES_MAX 4096u
+#define KEEP_BYTES (1u << 20) /* of memory that a large request or reply needed */
 
 struct waiting_reply {
     struct reply_to to;
@@ -58,6 +59,8 @@ void call_end(struct call *c)
     json_end(j, '}');
     need(j->error ? NULL : j);
     outbox_reply(c->d, &c->to, j);
+    if (j->cap > KEEP_BYTES)
+        json_free(j);
 }
 
 static void done(struct call *c)
@@ -636,4 +639,6 @@ void requests_take(struct daemon *d, const struct rpc_message *m)
     }
     c.body = r->body.root;
     handler->take(&c);
+    if (m->size > KEEP_BYTES)
+        doc_free(&r->body);
 }

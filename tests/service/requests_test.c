@@ -489,6 +489,34 @@ Test(requests, a_checkpoint_without_all_its_parts_is_none)
     cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 0));
 }
 
+/* With no failed checkpoint tolerated: one that could not even begin does not count. */
+Test(requests, a_checkpoint_that_not_all_tasks_can_take_is_harmless) /* known trouble 073 */
+{
+    struct fake_agent *a, *b;
+    char job[33];
+
+    service_open(&s, BRISK, "-D", "execution.checkpointing.tolerable-failed-checkpoints=0", NULL);
+    a = joined("n1", 2);
+    b = joined("n2", 2);
+    submit(&s, spec, job);
+    WAIT(&s, runs_with(job, 4));
+    service_kill(&s, SIGKILL);
+    b->silent = true; /* it is awaited, and does not come back yet */
+    service_start(&s);
+    a->welcome = false;
+    WAIT(&s, a->welcome);
+    cr_assert(eq(int, call(&s, MESSAGE_TAKE_CHECKPOINT, "{\"job\":\"%s\"}", job), 0));
+    WAIT(&s, rows_with(job, "failed") == 1);
+    cr_expect(strstr(text(at("checkpoints")->child, "cause"), "not all tasks") != NULL);
+    agent_reconnect(b);
+    WAIT(&s, b->welcome);
+    cr_expect(runs_with(job, 4));
+    cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 0));
+    parts = PARTS_FAIL; /* and one that fails does */
+    cr_assert(eq(int, call(&s, MESSAGE_TAKE_CHECKPOINT, "{\"job\":\"%s\"}", job), 0));
+    WAIT(&s, status_number(&s, job, "restarts", NULL) == 1);
+}
+
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
 static const char *node_state(const char *name)
