@@ -253,7 +253,7 @@ static void journal(struct daemon *d, struct daemon_job *job)
     if (r == 0)
         return;
     log_line(3, "msg=\"a step cannot be journaled\" job=%s error=%d", job->id, r);
-    need(NULL); /* what was committed holds; the next daemon goes on from there */
+    _Exit(4); /* what was committed holds; the next daemon goes on from there */
 }
 
 static void snapshot_if_due(struct daemon *d, struct daemon_job *job)
@@ -328,7 +328,7 @@ static void tick_those_due(struct daemon *d)
 
 void jobs_run(struct daemon *d)
 {
-    while (jobs_next_deadline(d) <= d->clock.now_ms) {
+    while (jobs_next_deadline(d) <= d->clock.now_ms && !store_failed(d->store)) {
         take_facts(d);
         tick_those_due(d);
     }

@@ -1039,6 +1039,7 @@ Test(agent_socket, refuses_what_is_no_request)
 
 Test(agent_socket, cuts_off_a_worker_that_does_not_read)
 {
+    static const char requests[] = "{\"op\":\"get_checkpoint\"}\n{\"op\":\"fly\"}\n";
     struct client c;
     char byte;
 
@@ -1046,7 +1047,7 @@ Test(agent_socket, cuts_off_a_worker_that_does_not_read)
     c = connect_to_task(0);
     ask(&c, "{\"op\":\"hello\"}");
     for (int i = 0; i < 100000; i++) /* each gets an answer */
-        if (send(c.fd, "{\"op\":\"get_checkpoint\"}\n{\"op\":\"fly\"}\n", 39, MSG_NOSIGNAL) < 0)
+        if (send(c.fd, requests, strlen(requests), MSG_NOSIGNAL) < 0)
             break;
     while (recv(c.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && recv(c.fd, &byte, 1, 0) == 1)
         continue;
