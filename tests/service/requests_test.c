@@ -33,6 +33,8 @@ static struct doc_file answer;
 
 static void close_all(void)
 {
+    if (s.pid) /* with the sanitizers: without a leak */
+        cr_expect(eq(int, service_kill(&s, SIGTERM), 0));
     rpc_link_close(&waiting);
     doc_free(&answer);
     service_close(&s);
