@@ -34,8 +34,10 @@ set_target_properties(pliant-static PROPERTIES
     EXPORT_NAME static
     LINKER_LANGUAGE C)
 
-install(TARGETS pliant pliant-static EXPORT pliant-targets)
-install(DIRECTORY include/pliant TYPE INCLUDE)
+install(TARGETS pliant pliant-static EXPORT pliant-targets
+    LIBRARY COMPONENT lib NAMELINK_COMPONENT dev
+    ARCHIVE COMPONENT dev)
+install(DIRECTORY include/pliant TYPE INCLUDE COMPONENT dev)
 
 # ---- find_package(pliant): targets pliant::pliant and pliant::static ----------------------
 
@@ -43,9 +45,9 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pliant)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/pliant-config-version.cmake
     COMPATIBILITY SameMinorVersion)
-install(EXPORT pliant-targets NAMESPACE pliant:: DESTINATION ${package_dir})
+install(EXPORT pliant-targets NAMESPACE pliant:: DESTINATION ${package_dir} COMPONENT dev)
 install(FILES cmake/pliant-config.cmake ${PROJECT_BINARY_DIR}/pliant-config-version.cmake
-    DESTINATION ${package_dir})
+    DESTINATION ${package_dir} COMPONENT dev)
 
 # ---- pkg-config; paths are relative to the file, so that a prefix can be moved ------------
 
@@ -53,4 +55,5 @@ file(RELATIVE_PATH PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INST
 file(RELATIVE_PATH PC_LIBDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH PC_INCLUDEDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 configure_file(cmake/pliant.pc.in pliant.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/pliant.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/pliant.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    COMPONENT dev)

@@ -47,10 +47,12 @@ set_target_properties(pliantworker-static PROPERTIES
     LINKER_LANGUAGE C)
 
 # find_package(pliant): pliant::worker and pliant::worker-static; pkg-config: pliantworker.
-install(TARGETS pliantworker pliantworker-static EXPORT pliant-targets)
+install(TARGETS pliantworker pliantworker-static EXPORT pliant-targets
+    LIBRARY COMPONENT lib NAMELINK_COMPONENT dev
+    ARCHIVE COMPONENT dev)
 configure_file(cmake/pliantworker.pc.in pliantworker.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/pliantworker.pc
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 
 # With inner names, for the tests and the command.
 pliant_part(worker)

@@ -729,7 +729,6 @@ static void group_codec(struct codec *c, struct pliant_sched *s)
     CODEC(c, s->group.attempt);
     codec_bool(c, &s->group.relaunch);
     CODEC(c, s->group.failed_in_row);
-    CODEC(c, s->group.launched_at_ms);
     codec_bool(c, &s->group.port_retried);
     CODEC_ENUM(c, s->group.end, PLIANT_REASONS);
     CODEC(c, s->deployed_at_ms);

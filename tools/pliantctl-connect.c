@@ -437,7 +437,7 @@ const char *ctl_events_endpoint(const struct ctl *c, const struct doc *ping, cha
 
     copy(buf, size, events);
     for (size_t i = 0; i < sizeof everywhere / sizeof *everywhere; i++)
-        if (strncmp(events, everywhere[i], strlen(everywhere[i])) == 0 && host_end)
+        if (strncmp(events, everywhere[i], strlen(everywhere[i])) == 0 && host_end && port)
             snprintf(buf, size, "%.*s%s", (int)(host_end - c->target.endpoint), c->target.endpoint,
                      port);
     return buf;

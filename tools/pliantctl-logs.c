@@ -19,7 +19,28 @@ struct log {
     int64_t subtask, attempt; /* attempt 0: the service knows none */
     int64_t offset;
     bool json;
+    bool patient; /* what is not there now may come: the service, the node, the next attempt */
 };
+
+/* ctl_call(), but a patient one says nothing of what will be asked again. */
+static enum exit_code ask(struct log *log, enum message_type type)
+{
+    struct ctl *c = log->c;
+    struct rpc_refusal refusal;
+    int r;
+
+    if (!log->patient)
+        return ctl_call(c, type);
+    if (!c->link && !ctl_reopen(c))
+        return NO_CONNECTION;
+    r = ctl_try(c, type, c->timeout_ms > INT32_MAX ? INT32_MAX : (int)c->timeout_ms, &refusal);
+    if (!r)
+        return DONE;
+    if (r == -EPROTO)
+        return ANSWER_IS_NO;
+    ctl_reopen(c);
+    return r == -ENOMEM ? NO_RESOURCES : NO_CONNECTION;
+}
 
 /* VERTEX/SUBTASK; a vertex's name may hold '/'. */
 static enum exit_code parse_task(struct log *log, const char *word)
@@ -40,7 +61,7 @@ static enum exit_code newest_attempt(struct log *log, int64_t *ret)
     enum exit_code code;
 
     ctl_request_of(log->c, "job");
-    code = ctl_call(log->c, MESSAGE_TASKS_OF);
+    code = ask(log, MESSAGE_TASKS_OF);
     *ret = 0;
     if (code != DONE)
         return code;
@@ -62,7 +83,7 @@ static enum exit_code read_piece(struct log *log, int64_t offset, int64_t max)
     json_string(j, "stream", log->c->given[CTL_STDERR] ? "stderr" : "stdout");
     json_int(j, "offset", offset);
     json_int(j, "max", max);
-    return ctl_call(log->c, MESSAGE_LOGS);
+    return ask(log, MESSAGE_LOGS);
 }
 
 /* As it was printed: this is the task's own text, for a pipe or a file too. */
@@ -140,7 +161,7 @@ static enum exit_code seek_tail(struct log *log, int64_t lines)
 static bool job_has_ended(struct log *log)
 {
     ctl_request_of(log->c, "job");
-    return ctl_call(log->c, MESSAGE_STATUS) == DONE &&
+    return ask(log, MESSAGE_STATUS) == DONE &&
            ctl_status_is_final(ctl_text(log->c->reply.root, "job_status"));
 }
 
@@ -173,21 +194,31 @@ static enum exit_code next_attempt(struct log *log, bool *ret_over)
     return DONE;
 }
 
+/* What is out of reach now is looked for again; what cannot be written ends it. */
+static bool is_passing(enum exit_code code)
+{
+    return code == ANSWER_IS_NO || code == NO_CONNECTION;
+}
+
 static enum exit_code follow(struct log *log)
 {
     int64_t idle_ms = IDLE_MIN_MS;
     bool ended, news, over = false;
-    enum exit_code code;
+    enum exit_code code = print_rest(log, &ended, &news); /* is there such a log at all? */
 
-    while ((code = print_rest(log, &ended, &news)) == DONE) {
-        if (ended && !news)
+    if (code != DONE)
+        return code;
+    log->patient = true;
+    while (code == DONE || is_passing(code)) {
+        if (code != DONE || (ended && !news))
             code = next_attempt(log, &over);
-        if (code != DONE || over)
-            break;
+        if (over)
+            return DONE;
         idle_ms = news                            ? IDLE_MIN_MS
                   : idle_ms * 3 / 2 < IDLE_MAX_MS ? idle_ms * 3 / 2
                                                   : IDLE_MAX_MS;
         nap(idle_ms);
+        code = print_rest(log, &ended, &news);
     }
     return code;
 }

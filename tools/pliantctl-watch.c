@@ -92,26 +92,6 @@ static void forget_ended(struct watch *w, int64_t now_s)
             i++;
 }
 
-static void take_picture(struct watch *w)
-{
-    int64_t now_ms = watch_now_ms(), now_s = now_ms / 1000;
-
-    doc_free(&w->picture);
-    w->picture = w->c->reply;
-    w->c->reply = (struct doc_file){0};
-    w->picture_at_ms = now_ms;
-    if (!w->screen)
-        return;
-    for (const struct doc *job = watch_first_job(w); job; job = *w->job_id ? NULL : job->next) {
-        struct watch_history *h = history_of(w, ctl_text(job, "job_id"), now_s);
-        const struct doc *slots = doc_get(job, "slots");
-
-        if (h)
-            remember(h, slots ? (uint32_t)ctl_int(slots, "used") : 0, now_s);
-    }
-    forget_ended(w, now_s);
-}
-
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 static void keep_line(struct watch *w, char *line)
@@ -155,7 +135,7 @@ static void say_line(struct watch *w, const char *text)
     f = line_begin(&line, &size, ctl_unix_ms());
     if (!f)
         return;
-    fputs(text, f);
+    ctl_put(f, text);
     line_end(w, f, &line);
 }
 
@@ -173,6 +153,43 @@ static void say_event(struct watch *w, const struct doc *event)
         return;
     ctl_event_line(f, event, *name ? name : ctl_text(event, "job"));
     line_end(w, f, &line);
+}
+
+/* What the events to come go on from; from here on they are complete. */
+static void say_jobs(struct watch *w)
+{
+    char text[512];
+
+    for (const struct doc *job = watch_first_job(w); job; job = *w->job_id ? NULL : job->next) {
+        snprintf(text, sizeof text, "%s  is %s, %s", ctl_text(job, "name"), ctl_text(job, "state"),
+                 ctl_text(job, "job_status"));
+        say_line(w, text);
+    }
+}
+
+static void take_picture(struct watch *w)
+{
+    int64_t now_ms = watch_now_ms(), now_s = now_ms / 1000;
+
+    bool first = w->picture_at_ms == 0;
+
+    doc_free(&w->picture);
+    w->picture = w->c->reply;
+    w->c->reply = (struct doc_file){0};
+    w->picture_at_ms = now_ms;
+    if (!w->screen) {
+        if (first)
+            say_jobs(w);
+        return;
+    }
+    for (const struct doc *job = watch_first_job(w); job; job = *w->job_id ? NULL : job->next) {
+        struct watch_history *h = history_of(w, ctl_text(job, "job_id"), now_s);
+        const struct doc *slots = doc_get(job, "slots");
+
+        if (h)
+            remember(h, slots ? (uint32_t)ctl_int(slots, "used") : 0, now_s);
+    }
+    forget_ended(w, now_s);
 }
 
 /* ---- the stream ------------------------------------------------------------------------------ */

@@ -33,11 +33,9 @@ save() { # DIR
 while true; do
     if request=$(pliant-worker wait-checkpoint --timeout "1 s"); then
         read -r id dir <<<"$request"
-        if save "$dir"; then
-            pliant-worker part "$id"
-        else
-            pliant-worker part "$id" --failed "cannot write to $dir"
-        fi
+        failed=()
+        save "$dir" || failed=(--failed "cannot write to $dir")
+        pliant-worker part "$id" "${failed[@]}" || [ $? -eq 1 ] # 1: nobody wants it any more
     else
         [ $? -eq 1 ] || exit 3 # the agent has gone
         step

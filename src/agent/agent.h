@@ -116,7 +116,8 @@ struct task {
     struct task_key key;
     uint64_t id; /* the keeper's number of it */
     enum task_state state;
-    bool changed; /* to be told to the daemon */
+    bool changed;       /* to be told to the daemon */
+    bool stop_was_said; /* STOP came while it ran, before any stop of our own */
     uint32_t slot;
     int64_t pid, started_unix_ms, stop_timeout_ms;
     struct task_end end;

@@ -261,14 +261,12 @@ static void run_deadlines(struct keeper *k)
 /* ---- the agent ----------------------------------------------------------------------------------
  */
 
-static int bound_by(const struct keeper_message *m, int64_t *timeout_ms)
+/* From SIGTERM to SIGKILL, as a STOP says it [W-SIG-3]. */
+static int64_t timeout_of(const struct keeper_message *m)
 {
     int64_t left_ms = m->at_unix_ms - unix_ms();
 
-    *timeout_ms = m->timeout_ms;
-    if (m->at_unix_ms > 0 && left_ms < *timeout_ms)
-        *timeout_ms = left_ms; /* [W-SIG-3] */
-    return 0;
+    return m->at_unix_ms > 0 ? sooner(left_ms, m->timeout_ms) : m->timeout_ms;
 }
 
 static void signal_all(struct keeper *k, int signal)
@@ -278,10 +276,17 @@ static void signal_all(struct keeper *k, int signal)
             kill(-k->tasks.v[i].pid, signal);
 }
 
+static void note(struct held *t, const struct keeper_message *m)
+{
+    t->end.calls = m->calls;
+    t->end.seqs = m->seqs;
+    if (has_processes(t)) /* else the text is that of its end */
+        memcpy(t->end.text, m->text, sizeof m->text);
+}
+
 static void obey(struct keeper *k, const struct keeper_message *m, int attached)
 {
     struct held *t = find(k, m->id);
-    int64_t timeout_ms;
 
     switch ((enum keeper_op)m->op) {
     case KEEPER_SPAWN:
@@ -289,21 +294,15 @@ static void obey(struct keeper *k, const struct keeper_message *m, int attached)
             spawn(k, m->id, attached);
         return;
     case KEEPER_STOP:
-        bound_by(m, &timeout_ms);
         if (t)
-            stop(k, t, timeout_ms);
+            stop(k, t, timeout_of(m));
         break;
     case KEEPER_SIGNAL:
         signal_all(k, m->code);
         break;
     case KEEPER_NOTE:
-        if (t) {
-            t->end.calls = m->calls;
-            t->end.seqs = m->seqs;
-            if (!has_processes(t))
-                break; /* the text is that of its end */
-            memcpy(t->end.text, m->text, sizeof m->text);
-        }
+        if (t)
+            note(t, m);
         break;
     case KEEPER_FORGET:
         forget(k, m->id);
@@ -416,6 +415,9 @@ static void hand_over(struct keeper *k, int fd)
 
         m = t->end;
         m.op = KEEPER_TASK;
+        m.pid = t->pid;
+        m.at_unix_ms = t->started_unix_ms;
+        m.stopped = t->stop_asked;
         do
             good = about >= 0 && keeper_send(fd, &m, about) == 0;
         while (!good && errno == EAGAIN && poll(&ready, 1, 1000) == 1);
@@ -475,6 +477,7 @@ static void take_messages(struct keeper *k)
     int attached, r;
 
     while (k->agent >= 0 && (r = keeper_receive(k->agent, &m, &attached)) != 0) {
+        k->now_ms = monotonic_ms(); /* what came before may have taken its time */
         if (r < 0)
             agent_gone(k);
         else
@@ -504,7 +507,6 @@ static void run(struct keeper *k)
         while (read(k->signals, &news, sizeof news) > 0)
             continue;
         reap(k);
-        k->now_ms = monotonic_ms(); /* a timeout counts from when it is said, not earlier */
         if (p[1].revents)
             take_messages(k);
         if (p[2].revents)

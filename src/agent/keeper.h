@@ -42,7 +42,8 @@ enum keeper_op {
     KEEPER_LEAVE,          /* the agent ends by itself: no GOODBYE, nothing to keep */
     /* from the keeper */
     KEEPER_IS,      /* id: incarnation of the agent that it serves */
-    KEEPER_TASK,    /* to a new agent: id, calls, seqs, text, and its deployment */
+    KEEPER_TASK,    /* to a new agent: id, pid, at_unix_ms (of its start), stopped (is to stop),
+                       calls, seqs, text, and its deployment */
     KEEPER_STARTED, /* id, pid, at_unix_ms */
     KEEPER_ENDED,   /* id, how, stopped, code, at_unix_ms, text: why it did not start */
     KEEPER_ALL,     /* to a new agent: that was all */

@@ -16,7 +16,8 @@
 
 #define EVENTS_A_TURN 64
 #define FROZEN_MS 1000 /* a turn that comes so late did not come late because of load */
-#define NO_MEMORY 4    /* exit code */
+#define BAD_INPUT 2    /* exit codes */
+#define NO_MEMORY 4
 
 /* ---- memory -----------------------------------------------------------------------------------
  */
@@ -192,17 +193,17 @@ static int start(struct agent *a)
     }
     if (r < 0) {
         say(SAY_ERROR, "msg=\"%s\"", *err.text ? err.text : strerror(-r));
-        return r == -EWOULDBLOCK || r == -EINVAL || r == -EACCES ? 2 : NO_MEMORY;
+        return r == -ENOMEM || r == -ENOSPC ? NO_MEMORY : BAD_INPUT;
     }
     take_signals(a);
     keep_watch(a);
     if (a->opts->key_file &&
         rpc_identity_read(a->opts->key_file, a->opts->server_key, &a->session.identity, &err) < 0) {
         say(SAY_ERROR, "msg=\"%s\"", err.text);
-        return 2;
+        return BAD_INPUT;
     }
     r = probe_start(a);
-    return r < 0 ? NO_MEMORY : 0;
+    return r == -EINVAL ? BAD_INPUT : 0;
 }
 
 static void stop(struct agent *a)

@@ -15,6 +15,7 @@
 #define USAGE_MS 10000
 #define PORT_RETRY_WINDOW_MS 30000 /* after its start a port that is taken is a reason [7.2] */
 #define ERROR_FILE_MAX (1024u * 1024u)
+#define BY_SIGNAL 256         /* added to the code of a stopped task that a signal ended */
 #define STOP_TIMEOUT_MS 30000 /* where the deployment names none */
 
 /* ---- names --------------------------------------------------------------------------------------
@@ -109,12 +110,12 @@ static const char *signal_name(int signal)
 static void write_end(const struct task_end *end, struct json *j)
 {
     static const char *const how[] = {"exited", "killed", "not-started", "stopped"};
-    bool by_signal = end->how == END_KILLED || (end->how == END_STOPPED && end->code > 255);
+    bool by_signal = end->how == END_KILLED || (end->how == END_STOPPED && end->code >= BY_SIGNAL);
 
     json_begin(j, "end", '{');
     json_string(j, "how", how[end->how]);
     json_int(j, "code", by_signal ? 0 : end->code);
-    json_string(j, "signal", by_signal ? signal_name(end->code & 255) : NULL);
+    json_string(j, "signal", by_signal ? signal_name(end->code % BY_SIGNAL) : NULL);
     json_string(j, "cause", *end->cause ? end->cause : NULL);
     json_bool(j, "oom", end->oom);
     json_int(j, "at_unix_ms", end->at_unix_ms);
@@ -376,7 +377,10 @@ void tasks_adopt(struct agent *a, uint64_t id, char *text, size_t size,
     t = add_task(a, &key, id);
     t->text = text;
     t->text_size = size;
-    t->state = TASK_STARTS; /* its start and its end are said next */
+    t->pid = m->pid;
+    t->started_unix_ms = m->at_unix_ms;
+    t->state = m->pid == 0 ? TASK_STARTS : m->stopped ? TASK_STOPS : TASK_RUNS;
+    t->stop_was_said = m->stopped; /* by whom is not known any more */
     t->calls = m->calls;
     t->seqs = m->seqs;
     if (*m->text)
@@ -446,6 +450,21 @@ static bool has_failed(const struct task *t)
     return t->end.how == END_KILLED || (t->end.how == END_EXITED && t->end.code != 0);
 }
 
+/* It was asked to stop. If it was the agent who did so, because it ends or has no daemon, the
+ * daemon must not take an exit code of 0 for success [known trouble 106]. */
+static void set_stopped(struct agent *a, struct task *t, bool killed)
+{
+    if (t->stop_was_said) {
+        t->end.how = END_STOPPED;
+        t->end.code += killed ? BY_SIGNAL : 0;
+        return;
+    }
+    t->end.how = END_KILLED;
+    t->end.code = killed ? t->end.code : SIGTERM;
+    snprintf(t->end.cause, sizeof t->end.cause, "stopped by the agent: %s",
+             *a->leaving.why ? a->leaving.why : "no daemon for too long");
+}
+
 void tasks_ended(struct agent *a, const struct keeper_message *m)
 {
     struct task *t = task_by_id(a, m->id);
@@ -459,11 +478,9 @@ void tasks_ended(struct agent *a, const struct keeper_message *m)
     }
     t->end = (struct task_end){
         .how = killed ? END_KILLED : END_EXITED, .code = m->code, .at_unix_ms = m->at_unix_ms};
-    if (m->stopped) {
-        t->end.how = END_STOPPED;
-        t->end.code = killed ? m->code + 256 : m->code; /* write_end() tells them apart */
-    }
-    if (has_failed(t)) {
+    if (m->stopped)
+        set_stopped(a, t, killed);
+    if (has_failed(t) && !m->stopped) {
         t->end.oom = was_out_of_memory(a, t);
         t->end.port_in_use = found_its_port_taken(a, t);
         read_error_file(a, t);
@@ -478,11 +495,9 @@ void tasks_all_killed(struct agent *a, const char *cause)
 
         if (!task_lives(t) || t->state == TASK_WAITS)
             continue;
-        t->end = (struct task_end){.how = t->state == TASK_STOPS ? END_STOPPED : END_KILLED,
-                                   .code = SIGKILL,
+        t->end = (struct task_end){.how = t->stop_was_said ? END_STOPPED : END_KILLED,
+                                   .code = t->stop_was_said ? SIGKILL + BY_SIGNAL : SIGKILL,
                                    .at_unix_ms = unix_ms()};
-        if (t->state == TASK_STOPS)
-            t->end.code += 256;
         snprintf(t->end.cause, sizeof t->end.cause, "%s", cause);
         set_ended(a, t);
     }
@@ -524,6 +539,7 @@ void tasks_stop(struct agent *a, const struct doc *body)
         timeout_ms = t->stop_timeout_ms;
         doc_int(&a->in, d, "stop_timeout_ms", 0, DOC_INTEGER_MAX, &timeout_ms, &err);
         doc_int(&a->in, d, "kill_at_unix_ms", 0, DOC_INTEGER_MAX, &kill_at_unix_ms, &err);
+        t->stop_was_said |= t->state != TASK_STOPS;
         stop_task(a, t, timeout_ms, kill_at_unix_ms);
     }
 }

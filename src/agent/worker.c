@@ -465,39 +465,60 @@ static void checkpoint_of_task(struct agent *a, struct task *t, uint64_t id, boo
     want_part(a, t, &part);
 }
 
-/* Members of a CHECKPOINT: the job's and the id are said once for all of its tasks. */
+struct asked {
+    const char *job, *dir; /* dir NULL: of a worker group */
+    uint64_t id;
+    bool savepoint;
+    const struct doc *tasks;
+};
+
+static bool read_asked(struct agent *a, const struct doc *body, struct asked *ret)
+{
+    const struct doc *dir = doc_get(body, "dir"), *number = doc_get(body, "id");
+    struct spec_error err;
+    const char *id = "0";
+
+    if (doc_string(&a->in, body, "job", AGENT_JOB_ID - 1, &ret->job, &err) < 0 ||
+        (number && number->kind != DOC_NULL && doc_as_string(&a->in, number, 20, &id, &err) < 0) ||
+        doc_optional(doc_bool(&a->in, body, "savepoint", &ret->savepoint, &err)) < 0 ||
+        (dir && dir->kind != DOC_NULL && doc_as_string(&a->in, dir, 4095, &ret->dir, &err) < 0) ||
+        doc_container(&a->in, body, "tasks", DOC_LIST, &ret->tasks, &err) < 0) {
+        say(SAY_WARN, "msg=\"a broken CHECKPOINT\" error=\"%s\"", err.text);
+        return false;
+    }
+    ret->id = strtoull(id, NULL, 10);
+    return true;
+}
+
+/* The job stands once for all of the tasks. */
+static struct task *asked_task(struct agent *a, const char *job, const struct doc *d)
+{
+    struct task_key key;
+    struct spec_error err;
+    const char *vertex;
+    int64_t subtask, attempt;
+
+    if (d->kind != DOC_MAP || doc_string(&a->in, d, "vertex", AGENT_NAME_MAX, &vertex, &err) < 0 ||
+        doc_int(&a->in, d, "subtask", 0, UINT32_MAX, &subtask, &err) < 0 ||
+        doc_int(&a->in, d, "attempt", 0, UINT32_MAX, &attempt, &err) < 0)
+        return NULL;
+    key = (struct task_key){.subtask = (uint32_t)subtask, .attempt = (uint32_t)attempt};
+    snprintf(key.job, sizeof key.job, "%s", job);
+    snprintf(key.vertex, sizeof key.vertex, "%s", vertex);
+    return task_find(a, &key);
+}
+
 void worker_checkpoint(struct agent *a, const struct doc *body)
 {
-    const char *job, *id = "0", *dir = NULL, *vertex;
-    const struct doc *list, *given = doc_get(body, "dir");
-    bool savepoint = false;
-    struct spec_error err;
+    struct asked asked = {0};
 
-    if (doc_string(&a->in, body, "job", AGENT_JOB_ID - 1, &job, &err) < 0 ||
-        doc_optional(doc_string(&a->in, body, "id", 20, &id, &err)) < 0 ||
-        doc_optional(doc_bool(&a->in, body, "savepoint", &savepoint, &err)) < 0 ||
-        (given && given->kind != DOC_NULL && doc_as_string(&a->in, given, 4095, &dir, &err) < 0) ||
-        doc_container(&a->in, body, "tasks", DOC_LIST, &list, &err) < 0) {
-        say(SAY_WARN, "msg=\"a broken CHECKPOINT\" error=\"%s\"", err.text);
+    if (!read_asked(a, body, &asked))
         return;
-    }
-    for (const struct doc *d = list->child; d; d = d->next) {
-        struct task_key key = {0};
-        int64_t subtask, attempt;
-        struct task *t;
+    for (const struct doc *d = asked.tasks->child; d; d = d->next) {
+        struct task *t = asked_task(a, asked.job, d);
 
-        if (d->kind != DOC_MAP ||
-            doc_string(&a->in, d, "vertex", AGENT_NAME_MAX, &vertex, &err) < 0 ||
-            doc_int(&a->in, d, "subtask", 0, UINT32_MAX, &subtask, &err) < 0 ||
-            doc_int(&a->in, d, "attempt", 0, UINT32_MAX, &attempt, &err) < 0)
-            continue;
-        key.subtask = (uint32_t)subtask;
-        key.attempt = (uint32_t)attempt;
-        snprintf(key.job, sizeof key.job, "%s", job);
-        snprintf(key.vertex, sizeof key.vertex, "%s", vertex);
-        t = task_find(a, &key);
         if (t && task_lives(t))
-            checkpoint_of_task(a, t, strtoull(id, NULL, 10), savepoint, dir);
+            checkpoint_of_task(a, t, asked.id, asked.savepoint, asked.dir);
     }
 }
 

@@ -42,6 +42,12 @@ static void send_error(struct daemon *d, const struct rpc_message *m, const char
     json_string(&j, "code", code);
     json_string(&j, "text", text);
     json_int(&j, "of", m->header.type);
+    if (strcmp(code, "version") == 0) {
+        json_begin(&j, "accepted", '[');
+        json_int(&j, NULL, MESSAGE_VERSION);
+        json_int(&j, NULL, MESSAGE_VERSION);
+        json_end(&j, ']');
+    }
     json_end(&j, '}');
     if (node)
         send_now(d, node, MESSAGE_ERROR, &j);
@@ -203,6 +209,17 @@ static bool is_current(struct daemon *d, const struct rpc_message *m, const stru
     return true;
 }
 
+/* "protocol":[FIRST,LAST] of the versions that the agent speaks; absent: this one. */
+static bool speaks_ours(const struct doc_file *f)
+{
+    const struct doc *range = doc_get(f->root, "protocol");
+    const struct doc *first = range ? range->child : NULL, *last = first ? first->next : NULL;
+
+    return !range || range->kind == DOC_NULL ||
+           (last && first->kind == DOC_NUMBER && last->kind == DOC_NUMBER &&
+            first->number <= MESSAGE_VERSION && last->number >= MESSAGE_VERSION);
+}
+
 /* The node that says HELLO, with what it says of itself. */
 static struct daemon_node *introduce(struct daemon *d, const struct hello *h,
                                      const struct doc_file *f, struct daemon_node *known)
@@ -249,6 +266,10 @@ static void take_hello(struct daemon *d, const struct rpc_message *m, const stru
 
     if (check_hello(d, f, &h, &err) < 0) {
         malformed(d, m, &err);
+        return;
+    }
+    if (!speaks_ours(f)) {
+        send_error(d, m, "version", "this agent speaks no version of the protocol that is known");
         return;
     }
     known = node_find(d, h.name);

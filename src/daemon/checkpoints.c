@@ -66,8 +66,7 @@ static void pending_free(struct pending *p)
     free(p);
 }
 
-/* ---- where ------------------------------------------------------------------------------------
- */
+/* ---- where ---------------------------------------------------------------------------------- */
 
 static const char *option(const struct daemon_job *job, const char *key)
 {
@@ -110,8 +109,7 @@ static const char *vertex_name(const struct daemon_job *job, pliant_vertex_id v)
     return pliant_job_vertex_name(job->spec.job, v);
 }
 
-/* ---- directories that came to nothing
- * ------------------------------------------------------------ */
+/* ---- directories that came to nothing ------------------------------------------------------- */
 
 static void note_stale(struct checkpoints *c, char *dir)
 {
@@ -181,8 +179,7 @@ void checkpoints_free(struct daemon_job *job)
     job->checkpoints = NULL;
 }
 
-/* ---- making them -------------------------------------------------------------------------------
- */
+/* ---- making them ---------------------------------------------------------------------------- */
 
 /* Old files of the same name are of a checkpoint that the core has never heard of. */
 static int make_dirs(struct daemon *d, struct daemon_job *job, struct pending *p, const char *dir)
@@ -190,6 +187,8 @@ static int make_dirs(struct daemon *d, struct daemon_job *job, struct pending *p
     char path[PATH_MAX], part[PATH_MAX];
     int r = place_of(d, job, p, dir, path);
 
+    if (r == 0 && p->savepoint && manifest_exists(path))
+        r = -EEXIST; /* nobody's savepoint is written over */
     if (r == 0)
         r = directory_remove(path);
     if (r == 0)
@@ -212,8 +211,7 @@ static int make_dirs(struct daemon *d, struct daemon_job *job, struct pending *p
     return r;
 }
 
-/* ---- what becomes of one
- * -------------------------------------------------------------------------- */
+/* ---- what becomes of one -------------------------------------------------------------------- */
 
 static void put_row(struct daemon *d, const struct daemon_job *job, const struct pending *p,
                     const char *status, uint64_t bytes, const char *cause)
@@ -284,8 +282,7 @@ static void fail(struct daemon *d, struct daemon_job *job, struct pending *p, bo
     drop(d, job, p, cause);
 }
 
-/* ---- completed --------------------------------------------------------------------------------
- */
+/* ---- completed ------------------------------------------------------------------------------ */
 
 static uint64_t total_bytes(const struct pending *p)
 {
@@ -411,8 +408,7 @@ static void complete(struct daemon *d, struct daemon_job *job, struct pending *p
     pending_free(p);
 }
 
-/* ---- the trigger ------------------------------------------------------------------------------
- */
+/* ---- the trigger ---------------------------------------------------------------------------- */
 
 static int by_task(const void *a, const void *b)
 {
@@ -540,8 +536,7 @@ void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct 
     ask(d, job, p);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------
- */
+/* ---- parts ---------------------------------------------------------------------------------- */
 
 static struct pending *pending_of(const struct daemon_job *job, uint64_t id)
 {
@@ -641,8 +636,7 @@ void checkpoints_task_over(struct daemon *d, struct daemon_job *job, const struc
     }
 }
 
-/* ---- after a restart of the daemon
- * ------------------------------------------------------------------ */
+/* ---- after a restart of the daemon ---------------------------------------------------------- */
 
 /* What the store knows; rows come newest first. */
 struct found {
@@ -756,8 +750,7 @@ void checkpoints_lost(struct daemon *d, struct daemon_job *job)
     vec_free(NULL, &found.gone);
 }
 
-/* ---- what there is to start from
- * ---------------------------------------------------------------------- */
+/* ---- what there is to start from ------------------------------------------------------------ */
 
 const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t id)
 {
@@ -792,8 +785,7 @@ uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint6
     return manifest_parallelism(manifest_of(c->restored), vertex_name(job, vertex));
 }
 
-/* ---- retention --------------------------------------------------------------------------------
- */
+/* ---- retention ------------------------------------------------------------------------------ */
 
 static void let_go(struct daemon *d, const struct daemon_job *job, struct kept *kept)
 {
@@ -832,8 +824,7 @@ void checkpoints_tidy(struct daemon *d)
             tidy(d, job);
 }
 
-/* ---- the document ------------------------------------------------------------------------------
- */
+/* ---- the document --------------------------------------------------------------------------- */
 
 struct shown {
     struct json *j;

@@ -5,7 +5,8 @@
  *
  *     reactor.c     poll -> take in -> run -> commit -> let out
  *     agents.c      sessions with agents: HELLO .. GOODBYE, liveness, fencing, reconciling
- *     jobs.c        registry; a core each: journal, step, actions (actions.c), snapshot
+ *     facts.c       events for the cores: journal, step, actions (actions.c), snapshot, deadlines
+ *     jobs.c        the registry
  *     slots.c       which job has which slot of which node (fair_share.c says how many)
  *     checkpoints.c a checkpoint from trigger to manifest (graph jobs)
  *     groups.c      worker groups: reports, collectives, ports, ranks, notices
@@ -133,7 +134,7 @@ struct daemon_job {
     char *options_json;
     struct pliant_sched *sched; /* NULL: ended, or damaged */
     bool damaged;               /* its journal can't be replayed: kept out, its tasks left alone */
-    int64_t deadline_ms;        /* of the core (jobs.c) */
+    int64_t deadline_ms;        /* of the core (facts.c) */
     size_t at;                  /* in the heap of deadlines */
     uint64_t n_steps, n_snapshot; /* of the journal */
     struct daemon_task *tasks;
@@ -156,6 +157,7 @@ struct daemon_options {
     bool insecure;
     int64_t heartbeat_interval_ms, heartbeat_timeout_ms, orphan_timeout_ms;
     int64_t snapshot_every; /* steps */
+    int64_t ended_kept;     /* jobs */
 };
 
 struct daemon {
@@ -170,8 +172,9 @@ struct daemon {
     struct daemon_node *sessions; /* those that are up, by the id of their connection */
     struct daemon_job *jobs;      /* by id, in order of submission */
     int64_t next_order;
-    struct fact_queue *facts; /* events for cores, to be taken in order (jobs.c) */
-    struct outbox *out;       /* what leaves after the commit (outbox.c) */
+    struct VEC(struct daemon_job *) ended; /* in this turn */
+    struct fact_queue *facts;              /* events for cores, to be taken in order (facts.c) */
+    struct outbox *out;                    /* what leaves after the commit (outbox.c) */
     struct agents *agents;
     struct reactor *reactor;
     struct deploying *deploying;
@@ -182,19 +185,24 @@ struct daemon {
     bool tidy_after_commit;  /* checkpoints_tidy() has something to delete */
     bool store_failed;
     bool ending, stop_jobs;
-    int exit_code;
-    /* counters, for PING and tests */
-    uint64_t turns, commits, facts_taken;
+    /* since the start, for PING */
+    uint64_t turns, steps;
 };
 
-/* ---- jobs.c ------------------------------------------------------------------------------ */
+/* ---- facts.c ----------------------------------------------------------------------------- */
 
 /* Take an event into a job's core in this turn: it is journaled, stepped, and its actions are
  * carried out, after the events already queued. Copies what it needs. -ENOMEM ends the daemon. */
 void job_fact(struct daemon *d, struct daemon_job *job, const struct pliant_event *ev);
 /* Run until no fact is left and no core is due at `now`. */
 void jobs_run(struct daemon *d);
-int64_t jobs_next_deadline(const struct daemon *d); /* PLIANT_NEVER: none */
+int64_t jobs_next_deadline(const struct daemon *d);         /* PLIANT_NEVER: none */
+void facts_watch(struct daemon *d, struct daemon_job *job); /* its core's deadlines, from now on */
+void facts_unwatch(struct daemon *d, struct daemon_job *job);
+void facts_open(struct daemon *d);
+void facts_close(struct daemon *d);
+
+/* ---- jobs.c ------------------------------------------------------------------------------ */
 
 /* Decode without registering: spec, config and options layered (daemon's < job's < these). */
 int job_decode(struct daemon *d, const char *spec, size_t size, const char *file,
@@ -224,7 +232,6 @@ void jobs_sweep(struct daemon *d); /* after a commit: what ended jobs had is fre
 /* A job as the store has it, without its core; then into the registry, with it or without. */
 int job_of_store(const struct store_job *row, struct daemon_job **ret, struct spec_error *err);
 void job_register(struct daemon *d, struct daemon_job *job);
-void jobs_open(struct daemon *d);
 void jobs_close(struct daemon *d);
 
 /* ---- actions.c --------------------------------------------------------------------------- */

@@ -90,6 +90,7 @@ void deploy_gathered(struct daemon *d)
 {
     struct deploying *g = deploying(d);
 
+    g->peers_of = NULL; /* jobs end with their turn */
     while (g->first) {
         struct daemon_node *node = g->first;
 

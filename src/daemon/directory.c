@@ -19,6 +19,10 @@ int directory_make(const char *path)
 
     if (n == 0 || n >= sizeof part)
         return n == 0 ? -EINVAL : -ENAMETOOLONG;
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return 0;
+    if (errno != ENOENT)
+        return -errno;
     memcpy(part, path, n + 1);
     for (char *at = part + 1; (at = strchr(at, '/')); *at++ = '/') {
         *at = '\0';
@@ -55,8 +59,7 @@ int directory_remove(const char *path)
     return 0;
 }
 
-/* ---- replacing a manifest
- * ------------------------------------------------------------------------ */
+/* ---- replacing a manifest ------------------------------------------------------------------- */
 
 static int write_all(int fd, const char *bytes, size_t n)
 {

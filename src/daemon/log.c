@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/daemon.h"
@@ -16,10 +17,20 @@ static const char *level_name(int level)
     return names[level < 0 ? 0 : level > 7 ? 7 : level];
 }
 
-/* systemd's journal takes the level from a prefix, and says in JOURNAL_STREAM that it listens. */
+/* systemd's journal takes the level from a prefix; JOURNAL_STREAM says which file it listens to. */
+static bool is_journal(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    unsigned long long device, inode;
+    struct stat st;
+
+    return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
 static int begin(char *line, size_t size, int level)
 {
-    if (getenv("JOURNAL_STREAM"))
+    if (is_journal())
         return snprintf(line, size, "<%d>level=%s ", level, level_name(level));
     return snprintf(line, size, "level=%s ", level_name(level));
 }

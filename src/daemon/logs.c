@@ -20,8 +20,7 @@ struct log_of {
     int64_t subtask, attempt, offset, max;
 };
 
-/* ---- which attempt ----------------------------------------------------------------------------
- */
+/* ---- which attempt -------------------------------------------------------------------------- */
 
 struct last_attempts {
     struct VEC(uint32_t) of_subtask; /* 0: none yet */
@@ -123,8 +122,7 @@ static bool last_attempt(struct daemon *d, struct log_of *log)
     return last_deployed(log) || last_of_failures(log);
 }
 
-/* ---- asking -----------------------------------------------------------------------------------
- */
+/* ---- asking --------------------------------------------------------------------------------- */
 
 static void write_question(struct json *j, uint64_t id, const struct log_of *log)
 {
@@ -214,8 +212,7 @@ void logs(struct call *c)
                                     .asked = asked};
 }
 
-/* ---- answers ----------------------------------------------------------------------------------
- */
+/* ---- answers -------------------------------------------------------------------------------- */
 
 static struct log_request *find_request(struct requests *r, const char *id)
 {

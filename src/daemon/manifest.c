@@ -15,8 +15,7 @@ struct manifest_read {
     struct manifest_part *parts;
 };
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 void manifest_write(struct json *j, const struct manifest *m)
 {
@@ -46,8 +45,7 @@ void manifest_write(struct json *j, const struct manifest *m)
     json_line(j);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 static int check_version(const struct doc_file *f, struct spec_error *err)
 {

@@ -26,8 +26,7 @@
 #define MANIFEST_VERSION 1
 #define MANIFEST_BYTES_MAX (64u * 1024u * 1024u)
 
-/* ---- directories ------------------------------------------------------------------------------
- */
+/* ---- directories ---------------------------------------------------------------------------- */
 
 /* Make a directory and those above it that are missing. */
 int directory_make(const char *path);
@@ -40,8 +39,7 @@ int directory_remove(const char *path);
 int manifest_replace(const char *dir, const struct json *body, struct spec_error *err);
 bool manifest_exists(const char *dir);
 
-/* ---- a checkpoint of a graph job
- * ----------------------------------------------------------------- */
+/* ---- a checkpoint of a graph job ------------------------------------------------------------ */
 
 struct manifest_part {
     uint32_t vertex; /* index into `vertices` */
@@ -73,8 +71,7 @@ const struct manifest *manifest_of(const struct manifest_read *r);
 uint32_t manifest_parallelism(const struct manifest *m, const char *vertex);
 void manifest_close(struct manifest_read **r);
 
-/* ---- a run of a worker group
- * ---------------------------------------------------------------------- */
+/* ---- a run of a worker group ---------------------------------------------------------------- */
 
 struct run_checkpoint {
     char *dir;     /* name below the run's directory */

@@ -19,7 +19,7 @@
 #define AGENTS_A_TURN 2000 /* messages; the rest waits for the next turn */
 #define CLIENTS_A_TURN 200
 #define RETRY_MS 1000       /* of a store that fails */
-#define QUEUE 10000         /* messages that wait for an agent or a client */
+#define QUEUE 1000          /* messages that wait for an agent or a client */
 #define STOP_EXTRA_MS 30000 /* beyond the stop timeout, for jobs to end at a shutdown */
 #define COMPLAIN_MS 60000   /* a line of log about one peer */
 #define COMPLAINTS_MAX 256u /* peers that are told apart in that time */
@@ -294,7 +294,6 @@ static void commit(struct daemon *d)
 
     need(r != -ENOMEM ? d : NULL);
     if (r == 0) {
-        d->commits = store_commits(d->store);
         let_out(d);
         return;
     }
@@ -382,6 +381,8 @@ static long poll_ms(const struct daemon *d)
     const struct reactor *r = d->reactor;
     int64_t wait_ms = r->more ? 0 : CLOCK_STRETCH_MS / 2, awake_ms = d->clock.awake_ms;
 
+    if (r->watchdog_ms > 0)
+        wait_ms = sooner(wait_ms, r->watchdog_at_ms, awake_ms);
     if (d->store_failed)
         return (long)sooner(wait_ms, r->retry_at_ms, awake_ms);
     wait_ms = sooner(wait_ms, jobs_next_deadline(d), d->clock.now_ms);
@@ -408,12 +409,12 @@ int daemon_run(struct daemon *d)
     notify_manager("READY=1");
     do
         turn(d);
-    while (!is_over(d) && d->exit_code == 0);
+    while (!is_over(d));
     notify_manager("STOPPING=1");
     if (d->reactor->stopping && jobs_left(d))
         log_line(4, "msg=\"jobs have not ended in time; they are left to their agents\"");
     tell_daemon(d, "ending");
-    return d->exit_code;
+    return 0;
 }
 
 /* ---- opening and closing -------------------------------------------------------------------- */
@@ -516,6 +517,7 @@ static void read_options(struct daemon_options *o)
     o->heartbeat_interval_ms = options_duration_ms(&o->all, "heartbeat.interval");
     o->heartbeat_timeout_ms = options_duration_ms(&o->all, "heartbeat.timeout");
     o->orphan_timeout_ms = options_duration_ms(&o->all, "pliant.agent.orphan-timeout");
+    o->ended_kept = atoll(options_text(&o->all, "pliant.daemon.ended-jobs"));
     o->snapshot_every = atoll(options_text(&o->all, "pliant.snapshot.every-steps"));
 }
 
@@ -530,7 +532,7 @@ int daemon_open(struct daemon *d, struct spec_error *err)
     clock_start(&d->clock, 0);
     d->started_at_ms = d->clock.now_ms;
     outbox_open(d);
-    jobs_open(d);
+    facts_open(d);
     r = store_open(d->opts.state_dir, &store, &d->store, err);
     if (r == 0)
         r = open_ends(d, err);
@@ -555,6 +557,7 @@ void daemon_close(struct daemon *d)
     free(path);
     requests_close(d);
     jobs_close(d);
+    facts_close(d);
     agents_close(d);
     deploy_close(d);
     events_close(d);

@@ -16,6 +16,7 @@
 #include "sim/sentence.h"
 
 #define PATH_BYTES_MAX 4096u
+#define KEEP_BYTES (1u << 20) /* of memory that a large request or reply needed */
 
 struct waiting_reply {
     struct reply_to to;
@@ -40,8 +41,7 @@ void requests_close(struct daemon *d)
     d->requests = NULL;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------
- */
+/* ---- answers -------------------------------------------------------------------------------- */
 
 struct json *call_begin(struct call *c)
 {
@@ -59,6 +59,8 @@ void call_end(struct call *c)
     json_end(j, '}');
     need(j->error ? NULL : j);
     outbox_reply(c->d, &c->to, j);
+    if (j->cap > KEEP_BYTES)
+        json_free(j);
 }
 
 static void done(struct call *c)
@@ -78,8 +80,7 @@ void refuse(struct call *c, const char *code, const char *format, ...)
     outbox_refuse(c->d, &c->to, code, "%s", text);
 }
 
-/* ---- what requests say --------------------------------------------------------------------------
- */
+/* ---- what requests say ---------------------------------------------------------------------- */
 
 bool call_has(const struct call *c, const char *key)
 {
@@ -167,8 +168,7 @@ static bool shown_job(struct call *c, struct daemon_job **ret)
     return false;
 }
 
-/* ---- wishes, which the core may refuse
- * ----------------------------------------------------------- */
+/* ---- wishes, which the core may refuse ------------------------------------------------------ */
 
 void requests_refused(struct daemon *d, struct daemon_job *job, const struct pliant_action *act)
 {
@@ -214,8 +214,7 @@ static bool wish(struct call *c, struct daemon_job *job, const struct pliant_eve
     return false;
 }
 
-/* ---- savepoints are waited for
- * ------------------------------------------------------------------- */
+/* ---- savepoints are waited for -------------------------------------------------------------- */
 
 static void wait_for_savepoint(struct call *c, struct daemon_job *job)
 {
@@ -294,8 +293,7 @@ static void take_savepoint(struct call *c)
     savepoint(c, &(struct pliant_event){.kind = PLIANT_EV_SAVEPOINT_REQUESTED});
 }
 
-/* ---- other wishes
- * -------------------------------------------------------------------------------- */
+/* ---- other wishes --------------------------------------------------------------------------- */
 
 static void take_checkpoint(struct call *c)
 {
@@ -390,8 +388,7 @@ static void scale(struct call *c)
     done(c);
 }
 
-/* ---- nodes
- * --------------------------------------------------------------------------------------- */
+/* ---- nodes ---------------------------------------------------------------------------------- */
 
 static bool node_of(struct call *c, struct daemon_node **ret)
 {
@@ -458,8 +455,26 @@ static void nodes(struct call *c)
     call_end(c);
 }
 
-/* ---- documents
- * ----------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------ */
+
+/* What the daemon has done since its start. Dropped: agents that do not read. */
+static void counts(struct daemon *d, struct json *j)
+{
+    struct rpc_counts agents, clients;
+
+    rpc_server_counts(d->agents_end, &agents);
+    rpc_server_counts(d->clients_end, &clients);
+    json_begin(j, "counts", '{');
+    json_uint(j, "turns", d->turns);
+    json_uint(j, "commits", store_commits(d->store));
+    json_uint(j, "steps", d->steps);
+    json_uint(j, "received", agents.received + clients.received);
+    json_uint(j, "sent", agents.sent + clients.sent);
+    json_uint(j, "dropped", agents.dropped_full);
+    json_uint(j, "faults", agents.faults + clients.faults);
+    json_uint(j, "denied", agents.denied + clients.denied);
+    json_end(j, '}');
+}
 
 static void ping(struct call *c)
 {
@@ -480,6 +495,7 @@ static void ping(struct call *c)
     json_string(j, "clients", rpc_server_endpoint(d->clients_end));
     json_string(j, "events", rpc_server_endpoint(d->events_end));
     json_end(j, '}');
+    counts(d, j);
     call_end(c);
 }
 
@@ -561,8 +577,7 @@ static void shut_down(struct call *c)
     done(c);
 }
 
-/* ---- dispatching
- * --------------------------------------------------------------------------------- */
+/* ---- dispatching ---------------------------------------------------------------------------- */
 
 static const struct handler {
     enum message_type type;
@@ -624,4 +639,6 @@ void requests_take(struct daemon *d, const struct rpc_message *m)
     }
     c.body = r->body.root;
     handler->take(&c);
+    if (m->size > KEEP_BYTES)
+        doc_free(&r->body);
 }

@@ -43,8 +43,7 @@ static int no_memory(struct spec_error *err)
     return -ENOMEM;
 }
 
-/* ---- the manifest -----------------------------------------------------------------------------
- */
+/* ---- the manifest --------------------------------------------------------------------------- */
 
 static void free_one(struct run_checkpoint *c)
 {
@@ -222,8 +221,7 @@ int run_read(const char *run_dir, struct run_manifest *ret, struct spec_error *e
     return 0;
 }
 
-/* ---- which are kept ---------------------------------------------------------------------------
- */
+/* ---- which are kept ------------------------------------------------------------------------- */
 
 /* The metric as a number that is larger for a better checkpoint; false: it has none. */
 static bool score_of(const struct run_checkpoint *c, const struct run_keep *keep, double *ret)
@@ -382,8 +380,7 @@ int run_register(const char *run_dir, struct run_manifest *m, const struct run_k
     return r;
 }
 
-/* ---- torn directories -------------------------------------------------------------------------
- */
+/* ---- torn directories ----------------------------------------------------------------------- */
 
 static int move_aside(const char *run_dir, const char *name, struct spec_error *err)
 {
@@ -434,8 +431,7 @@ int run_move_torn(const char *run_dir, const struct run_manifest *m, struct spec
     return r < 0 ? r : moved;
 }
 
-/* ---- the lease --------------------------------------------------------------------------------
- */
+/* ---- the lease ------------------------------------------------------------------------------ */
 
 static void name_holder(int fd, const char *path, struct spec_error *err)
 {

@@ -245,8 +245,7 @@ void slots_given_up(struct daemon *d, struct daemon_job *job, struct daemon_node
     d->share_slots = true;
 }
 
-/* ---- after a restart of the daemon ------------------------------------------------------------
- */
+/* ---- after a restart of the daemon ---------------------------------------------------------- */
 
 static void count_owners(struct daemon_node *node)
 {
@@ -292,8 +291,7 @@ void slots_recovered(struct daemon *d)
     d->share_slots = true;
 }
 
-/* ---- sharing ----------------------------------------------------------------------------------
- */
+/* ---- sharing -------------------------------------------------------------------------------- */
 
 /* One pass over all jobs that live. */
 struct sharing {
@@ -426,8 +424,7 @@ static uint32_t share_free(struct sharing *s)
     return lacking;
 }
 
-/* ---- granting ---------------------------------------------------------------------------------
- */
+/* ---- granting ------------------------------------------------------------------------------- */
 
 struct offer {
     struct daemon_node *node;
@@ -546,8 +543,7 @@ void slots_preview(struct daemon *d, uint32_t minimal, uint32_t desired,
     free(offers);
 }
 
-/* ---- asking back ------------------------------------------------------------------------------
- */
+/* ---- asking back ---------------------------------------------------------------------------- */
 
 static uint32_t held_on_draining(const struct daemon *d, const struct daemon_job *job)
 {

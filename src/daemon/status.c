@@ -49,8 +49,7 @@ static void judgement_text(struct json *j, const struct pliant_judged *judged)
     json_string(j, "text", text);
 }
 
-/* ---- the status of a job ----------------------------------------------------------------------
- */
+/* ---- the status of a job -------------------------------------------------------------------- */
 
 const char *status_state_name(const struct daemon_job *job)
 {
@@ -466,8 +465,7 @@ void status_nodes(struct daemon *d, struct json *j)
     json_end(j, ']');
 }
 
-/* ---- of a job that has ended --------------------------------------------------------------------
- */
+/* ---- of a job that has ended ---------------------------------------------------------------- */
 
 static void document(struct daemon *d, struct daemon_job *job, const char *name,
                      void (*put)(struct daemon *d, struct daemon_job *job, struct json *j),

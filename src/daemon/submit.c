@@ -16,8 +16,7 @@ struct submission {
     bool dry_run;
 };
 
-/* ---- dry run ----------------------------------------------------------------------------------
- */
+/* ---- dry run -------------------------------------------------------------------------------- */
 
 struct dry_run {
     struct pliant_sched *sched;
@@ -108,8 +107,7 @@ static void dry_run(struct call *c, const struct daemon_job *job)
     pliant_sched_destroy(&dry.sched);
 }
 
-/* ---- the request ------------------------------------------------------------------------------
- */
+/* ---- the request ---------------------------------------------------------------------------- */
 
 static bool read_submission(struct call *c, struct submission *s)
 {

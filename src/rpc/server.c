@@ -5,7 +5,9 @@
  * thread of libzmq accepts, reads and closes: it says ACCEPTED before it hands out a connection's
  * first message. Hence, once the monitor has been read to its end, the slot of a message's
  * descriptor is that of its connection or of a later one, and a slot to which a first message has
- * bound its routing id is right without a look at the monitor.
+ * bound its routing id is right without a look at the monitor. A first message that is read only
+ * after another connection has got the descriptor passes for that one's; the routing ids that
+ * libzmq gives grow, so a newer one puts the slot right.
  */
 #include "rpc/wire.h"
 
@@ -24,7 +26,7 @@
 struct connection { /* a descriptor's latest */
     int number;
     bool open;
-    uint64_t id; /* sum of its routing id; 0: it has sent nothing yet */
+    uint64_t id; /* as of id_of(); 0: it has sent nothing yet */
 };
 
 struct rpc_server {
@@ -275,6 +277,25 @@ int rpc_server_gone(struct rpc_server *s, int *ret_connection)
     return 1;
 }
 
+#define ID_GIVEN (UINT64_C(1) << 32)  /* libzmq's: a zero byte and a number of 32 bits that grows  \
+                                       */
+#define ID_CHOSEN (UINT64_C(1) << 63) /* by the peer; the rest is a sum */
+
+static uint64_t id_of(const struct rpc_id *id)
+{
+    uint32_t given;
+
+    if (id->size != 1 + sizeof given || id->bytes[0] != 0)
+        return fnv_add(FNV_START, id->bytes, id->size) | ID_CHOSEN;
+    memcpy(&given, id->bytes + 1, sizeof given);
+    return ntohl(given) | ID_GIVEN;
+}
+
+static bool is_newer(uint64_t id, uint64_t than)
+{
+    return !(id & ID_CHOSEN) && !(than & ID_CHOSEN) && (uint32_t)(id - than) < UINT32_MAX / 2;
+}
+
 /* The number of a connection by the descriptor and the routing id of its message. */
 static int number_of(struct rpc_server *s, size_t fd, uint64_t id)
 {
@@ -284,7 +305,7 @@ static int number_of(struct rpc_server *s, size_t fd, uint64_t id)
         return c->number;
     read_monitor(s);
     c = fd < s->connections.n ? &s->connections.v[fd] : NULL;
-    if (!c || (c->id != 0 && c->id != id))
+    if (!c || (c->id != 0 && c->id != id && !is_newer(id, c->id)))
         return -1; /* of a connection before the one that has the descriptor now */
     c->id = id;
     if (!c->open)
@@ -302,8 +323,7 @@ static void name_sender(struct rpc_server *s, struct rpc_message *ret)
 
     ret->from.size = (uint8_t)n; /* libzmq: at most 255 */
     memcpy(ret->from.bytes, zmq_msg_data(&s->message.id), ret->from.size);
-    ret->connection =
-        fd < 0 ? -1 : number_of(s, (size_t)fd, fnv_add(FNV_START, ret->from.bytes, n));
+    ret->connection = fd < 0 ? -1 : number_of(s, (size_t)fd, id_of(&ret->from));
     *ret->key = '\0';
     if (key)
         snprintf(ret->key, sizeof ret->key, "%s", key);

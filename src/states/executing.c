@@ -272,9 +272,11 @@ static struct state on_registered(struct pliant_sched *s)
 static enum pliant_reason why_no_savepoint(const struct pliant_sched *s,
                                            const struct pliant_event *ev)
 {
-    if (!checkpointing_on(s))
+    bool reports = s->job->worker_group; /* into the run's own directory, by itself */
+
+    if (!checkpointing_on(s) && !reports)
         return PLIANT_REASON_CHECKPOINTING_OFF;
-    if (!ev->savepoint.dir && !s->cfg.has_savepoint_dir)
+    if (!ev->savepoint.dir && !s->cfg.has_savepoint_dir && !reports)
         return PLIANT_REASON_NO_SAVEPOINT_DIR;
     if (s->state.executing.checkpointing.savepoint.exists)
         return PLIANT_REASON_CHECKPOINT_PENDING;

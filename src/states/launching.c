@@ -205,7 +205,6 @@ static void leave(struct pliant_sched *s, const struct state *next)
         return;
     s->group.relaunch = false;
     s->group.failed_in_row = 0;
-    s->group.launched_at_ms = s->clock.now_ms;
 }
 
 struct state launch_begin(struct pliant_sched *s)

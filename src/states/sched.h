@@ -181,7 +181,6 @@ struct group {
     uint32_t attempt;       /* 0: none yet [W-STA-2] */
     bool relaunch;          /* the last launch did not come up: the next one is the same attempt */
     uint32_t failed_in_row; /* launches */
-    int64_t launched_at_ms; /* when the last one was complete */
     bool port_retried;      /* the last restart was for another port */
     enum pliant_reason end; /* what ended the job, until its failures are archived; or NONE */
 };

@@ -306,7 +306,7 @@ static int load_steps(struct store *s, struct stored_job *job, int64_t key, uint
 int journal_load(struct store *s, struct spec_error *err)
 {
     struct stored_job *at = s->jobs;
-    int64_t row = 0, last;
+    int64_t row = 0, last = 0;
     int r = load_snapshots(s, err);
 
     for (struct stored_job *job = s->jobs; !r && job; job = job->hh.next)

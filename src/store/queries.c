@@ -177,8 +177,12 @@ int store_ask(struct store *s, enum store_query q, const struct value *v, size_t
 {
     int r = s->error ? 0 : store_flush(s, err);
 
-    if (r || s->error == -EUCLEAN)
+    if (s->error == -EUCLEAN)
         return store_why(s, err);
+    if (r) {
+        s->error = 0; /* the commit will fail by itself; until then, puts go on */
+        return r;
+    }
     r = prepare(s, q);
     for (size_t i = 0; r == SQLITE_OK && i < n; i++)
         r = bind(s->queries[q], (int)i + 1, &v[i]);

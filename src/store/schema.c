@@ -57,7 +57,7 @@ static int refuse(struct store *s, int error, const char *why, struct spec_error
 
 static int check_whose(struct store *s, int64_t version, struct spec_error *err)
 {
-    int64_t id, tables;
+    int64_t id = 0, tables = 0;
     int r = ask_number(s, "PRAGMA application_id", &id, err);
 
     if (!r)
@@ -102,7 +102,7 @@ static int check_whole(struct store *s, struct spec_error *err)
         "PRAGMA quick_check('node')",       "PRAGMA quick_check('slot')",
         "PRAGMA quick_check('checkpoint')", "PRAGMA quick_check('note')",
     };
-    int64_t pages, page_bytes;
+    int64_t pages = 0, page_bytes = 1;
     int r = ask_number(s, "PRAGMA page_count", &pages, err);
 
     if (!r)
@@ -118,7 +118,7 @@ static int check_whole(struct store *s, struct spec_error *err)
 
 int schema_check(struct store *s, struct spec_error *err)
 {
-    int64_t version;
+    int64_t version = 0;
     int r = ask_number(s, "PRAGMA user_version", &version, err);
 
     if (!r)
@@ -138,7 +138,7 @@ static int exec(struct store *s, const char *sql, struct spec_error *err)
 int schema_bring_up(struct store *s, struct spec_error *err)
 {
     char stamp[96];
-    int64_t version;
+    int64_t version = 0;
     int r = ask_number(s, "PRAGMA user_version", &version, err);
 
     if (r || version == STORE_VERSION)

@@ -196,7 +196,7 @@ static int last_epoch(struct store *s, uint64_t *ret, struct spec_error *err)
 
 int store_next_epoch(struct store *s, uint64_t *ret, struct spec_error *err)
 {
-    uint64_t epoch;
+    uint64_t epoch = 0;
     int r = s->error ? store_why(s, err) : last_epoch(s, &epoch, err);
 
     if (r)

@@ -8,9 +8,10 @@
  * Journal: the steps of a job in order; a snapshot takes the place of those before it for recovery.
  * Old steps are kept for `record` up to a bound, those behind it are deleted.
  *
- * Errors  a store that failed stays failed until store_retry(): what was put since the last commit
- *         is kept in memory and nothing else is taken (every put answers -EIO). -ENOMEM. *err says
- *         it for people: full disk, read-only file, I/O error, corrupt page, newer version.
+ * Errors  a store whose commit failed stays failed until store_retry(): what was put since the last
+ *         commit is kept in memory and nothing else is taken (every put answers -EIO). A question
+ *         that fails is only that. -ENOMEM. *err says it for people: full disk, read-only file,
+ *         I/O error, corrupt page, newer version.
  * Owner   texts and bytes that come out are valid until the next call
  */
 #ifndef PLIANT_STORE_STORE_H

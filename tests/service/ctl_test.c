@@ -727,7 +727,8 @@ static const struct fake_answer watched[] = {
 /* Events once the picture has been asked for: some, a gap, and the end. */
 static void tell_events(struct fake *fake)
 {
-    if (fake->stage == 0 && fake_count(fake, MESSAGE_SNAPSHOT) > 0) {
+    if (fake->stage == 0 && fake_count(fake, MESSAGE_SNAPSHOT) > 0 &&
+        fake_count(fake, MESSAGE_STATUS) > 1) {
         fake->stage = 1;
         fake_event(fake, EVENT("beat", ""));
         fake_event(fake, STATE_EVENT);
@@ -749,6 +750,7 @@ Test(ctl, watches_a_job_line_by_line_until_it_ends)
     fake_open(&f, watched);
     f.turn = tell_events;
     cr_expect(ctl(WORDS("watch", "wc")) == 0, "%s", f.err.text);
+    expect_in(f.out.text, "  wc  is Executing, RUNNING\n");
     expect_in(f.out.text, "2023-11-14 22:13:20  wc  Executing > Restarting: rescale, 6 slots; "
                           "runs src 2\n");
     expect_in(f.out.text, "  node n2 up, 2 slots\n");

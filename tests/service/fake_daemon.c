@@ -238,7 +238,7 @@ static void send_text(struct fake *f, enum message_type type, const char *text)
 
     json_init(&j, NULL);
     json_raw(&j, NULL, text, strlen(text));
-    cr_assert(rpc_send(f->server, &f->peer, &h, &j) == 0);
+    rpc_send(f->server, &f->peer, &h, &j); /* it may be gone: what is waited for will tell */
     json_free(&j);
 }
 

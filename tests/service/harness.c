@@ -351,6 +351,8 @@ static void deploy(struct fake_agent *a, const struct doc_file *f, const struct 
     t = vec_push(NULL, &a->tasks);
     *t = name;
     cr_assert(eq(int, doc_int(f, map, "slot", 0, a->slots - 1, &t->slot, &err), 0), "%s", err.text);
+    for (size_t i = 0; i + 1 < a->tasks.n; i++)
+        a->n_double += a->tasks.v[i].slot == t->slot && strcmp(a->tasks.v[i].state, "ended") != 0;
     t->state = a->slow_start ? "starting" : "running";
     t->env = env_text(doc_get(map, "env"));
     send_states(a, a->tasks.n - 1, 1);

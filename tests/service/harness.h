@@ -58,6 +58,7 @@ struct fake_agent {
     void (*other)(struct fake_agent *a, uint16_t type, const struct doc_file *f);
     uint32_t n_hello, n_welcome, n_deploy, n_stop, n_resync, n_forget, n_stale, n_notice, n_beat,
         n_error;
+    uint32_t n_double; /* deployed where another one still lives */
 };
 
 struct service {

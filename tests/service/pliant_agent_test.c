@@ -288,7 +288,7 @@ Test(agent, kills_what_is_deaf_to_the_stop_after_its_own_timeout) /* [W-SIG-1, W
               0, 1, 1, 1, 2, 1);
     cr_expect_str_eq(fake_text(fake_state(&f, 2, 1, "ended"), "end.signal"), "TERM");
     cr_expect_str_eq(fake_text(fake_state(&f, 1, 1, "ended"), "end.signal"), "KILL");
-    cr_expect_geq(fake_now_ms() - since_ms, 300);
+    cr_expect_geq(fake_now_ms() - since_ms, 300, "%lld ms", (long long)(fake_now_ms() - since_ms));
     fake_stop(&f, 0, 1, 0); /* sooner */
     cr_expect_str_eq(fake_text(fake_state(&f, 0, 1, "ended"), "end.how"), "stopped");
 }
@@ -431,6 +431,20 @@ Test(agent, ends_what_an_earlier_life_left_behind_before_it_offers_slots) /* kno
     cr_expect(!fake_lives(pid));
 }
 
+Test(agent, waits_for_the_end_of_an_earlier_life_when_it_is_started_at_once)
+{
+    int64_t pid;
+
+    start();
+    fake_deploy(&f, 0, 1, DEAF, "");
+    pid = fake_int(fake_state(&f, 0, 1, "running"), "pid");
+    until_ready(0);
+    fake_signal(&f, SIGKILL);
+    fake_wait(&f);
+    start();
+    cr_expect(!fake_lives(pid));
+}
+
 Test(agent, refuses_a_work_directory_that_is_in_use)
 {
     pid_t first;
@@ -525,6 +539,7 @@ Test(agent, drains_its_node_on_sigterm_and_ends_with_its_last_task) /* [W-PRE-21
 
 Test(agent, ends_at_the_deadline_of_its_drain_whatever_tasks_do) /* known trouble 105 */
 {
+    const struct doc *d;
     int64_t pid, since_ms;
 
     fake_agent(&f, "--drain-timeout", "600 ms", NULL);
@@ -534,10 +549,27 @@ Test(agent, ends_at_the_deadline_of_its_drain_whatever_tasks_do) /* known troubl
     until_ready(0);
     since_ms = fake_now_ms();
     fake_signal(&f, SIGTERM);
-    cr_expect_str_eq(fake_text(fake_state(&f, 0, 1, "ended"), "end.how"), "stopped");
+    d = fake_state(&f, 0, 1, "ended");
+    cr_expect_str_eq(fake_text(d, "end.how"), "killed", "the daemon did not ask for it");
     cr_expect_geq(fake_now_ms() - since_ms, 500);
     cr_expect_eq(fake_wait(&f), 0);
     cr_expect(!fake_lives(pid));
+}
+
+Test(agent, does_not_tell_success_of_what_it_has_stopped_itself) /* known trouble 106 */
+{
+    const struct doc *d;
+
+    fake_agent(&f, "--drain-timeout", "900 ms", NULL);
+    fake_hello(&f);
+    fake_deploy(&f, 0, 1, "trap 'exit 0' TERM; touch ready; while :; do sleep 0.02; done", "");
+    until_ready(0);
+    fake_signal(&f, SIGTERM);
+    d = fake_state(&f, 0, 1, "ended");
+    cr_expect_str_eq(fake_text(d, "end.how"), "killed");
+    cr_expect_str_eq(fake_text(d, "end.signal"), "TERM");
+    cr_expect(*fake_text(d, "end.cause"));
+    cr_expect_eq(fake_wait(&f), 0);
 }
 
 Test(agent, ends_at_once_when_asked_twice)
@@ -1003,6 +1035,55 @@ Test(agent_socket, refuses_what_is_no_request)
     cr_expect_eq(fgetc(c.in), EOF, "and closed");
     free(line);
     disconnect(&c);
+}
+
+Test(agent_socket, cuts_off_a_worker_that_does_not_read)
+{
+    static const char requests[] = "{\"op\":\"get_checkpoint\"}\n{\"op\":\"fly\"}\n";
+    struct client c;
+    char byte;
+
+    deploy_group("");
+    c = connect_to_task(0);
+    ask(&c, "{\"op\":\"hello\"}");
+    for (int i = 0; i < 100000; i++) /* each gets an answer */
+        if (send(c.fd, requests, strlen(requests), MSG_NOSIGNAL) < 0)
+            break;
+    while (recv(c.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && recv(c.fd, &byte, 1, 0) == 1)
+        continue;
+    cr_expect_eq(send(c.fd, "x", 1, MSG_NOSIGNAL), -1, "the connection is gone");
+    fake_deploy(&f, 1, 1, "exit 0", ""); /* and nobody else has noticed */
+    fake_state(&f, 1, 1, "ended");
+    disconnect(&c);
+}
+
+Test(agent, lives_with_closed_descriptors) /* known trouble 130 */
+{
+    char command[600];
+
+    snprintf(command, sizeof command,
+             "exec " PLIANT_PROGRAMS "/pliant-agent --node n1 --work-dir %s --connect %s "
+             "<&- >&- 2>&-",
+             f.work, f.endpoint);
+    f.agent = fork();
+    if (f.agent == 0) {
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    fake_hello(&f);
+    fake_deploy(&f, 0, 1, "echo out; echo err >&2; exit 0", "");
+    cr_expect_eq(fake_int(fake_state(&f, 0, 1, "ended"), "end.code"), 0);
+}
+
+Test(agent, takes_no_notice_of_a_burst_of_signals) /* known troubles 122, 128 */
+{
+    static const int signals[] = {SIGUSR1, SIGUSR2, SIGCHLD, SIGWINCH, SIGPIPE};
+
+    start();
+    for (int i = 0; i < 1000; i++)
+        fake_signal(&f, signals[i % 5]);
+    fake_deploy(&f, 0, 1, "exit 0", "");
+    fake_state(&f, 0, 1, "ended");
 }
 
 /* ---- what it costs ------------------------------------------------------------------------------

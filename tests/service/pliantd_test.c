@@ -673,3 +673,111 @@ Test(daemon, what_fails_together_is_one_restart)
     cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 1));
     cr_expect(eq(u32, a->n_deploy, 4));
 }
+
+Test(daemon, of_ended_jobs_the_newest_are_kept)
+{
+    char jobs[4][33];
+
+    service_open(&s, BRISK, "-D", "pliant.daemon.ended-jobs=2", NULL);
+    for (int i = 0; i < 4; i++) {
+        submit(&s, spec, jobs[i]);
+        cr_assert(eq(int, call(&s, MESSAGE_CANCEL, "{\"job\":\"%s\"}", jobs[i]), 0));
+        WAIT(&s, strcmp(status_text(&s, jobs[i], "job_status"), "CANCELED") == 0);
+    }
+    for (int again = 0; again < 2; again++) {
+        for (int i = 0; i < 4; i++)
+            cr_expect(eq(int, call(&s, MESSAGE_STATUS, "{\"job\":\"%s\"}", jobs[i]) == 0, i >= 2),
+                      "job %d", i);
+        service_kill(&s, again ? SIGKILL : SIGTERM);
+        service_start(&s);
+    }
+}
+
+Test(daemon, an_agent_that_does_not_come_back_after_a_restart_is_lost)
+{
+    struct fake_agent *a, *b;
+    char job[33];
+
+    start_four(job, &a, &b);
+    service_kill(&s, SIGKILL);
+    agent_leave(b);
+    service_start(&s);
+    WAIT(&s, runs_with(job, 2) && agent_running(a) == 2);
+}
+
+/* Something that makes the job restart, or nothing. */
+static void disturb(struct fake_agent *a, int what)
+{
+    struct fake_task *t = running_task(a);
+
+    if (what == 0 && t)
+        agent_end(a, t, "{\"how\":\"exited\",\"code\":1}");
+    else if (what == 1) {
+        agent_leave(a);
+        agent_forget_all(a);
+        a->incarnation++;
+        agent_reconnect(a);
+    } else if (what == 2)
+        agent_hello(a);
+}
+
+Test(daemon, whenever_it_is_killed_the_job_gets_going_again)
+{
+    struct fake_agent *a, *b;
+    char job[33];
+
+    srand(getenv("PLIANT_SEED") ? (unsigned)atoi(getenv("PLIANT_SEED")) : 7);
+    start_four(job, &a, &b);
+    for (int round = 0; round < 25; round++) {
+        disturb(rand() % 2 ? a : b, rand() % 4);
+        service_pass(&s, rand() % 40);
+        service_kill(&s, SIGKILL);
+        if (rand() % 2)
+            disturb(rand() % 2 ? a : b, rand() % 2);
+        service_start(&s);
+        if (rand() % 3)
+            WAIT(&s, runs_with(job, 4) && agent_running(a) == 2 && agent_running(b) == 2);
+    }
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 2 && agent_running(b) == 2);
+    cr_expect(eq(u32, a->n_double + b->n_double, 0));
+    cr_expect(eq(i64, status_number(&s, job, "slots", "used"), 4));
+}
+
+static int64_t counted(const char *key)
+{
+    cr_assert(eq(int, call(&s, MESSAGE_PING, "{}"), 0));
+    return (int64_t)doc_get(doc_get(s.reply.root, "counts"), key)->number;
+}
+
+Test(daemon, what_is_dropped_for_an_agent_that_does_not_read_is_counted_and_made_good)
+{
+    struct fake_agent *a, *b;
+    uint32_t resyncs;
+    char job[33];
+
+    start_four(job, &a, &b);
+    for (int i = 0; counted("dropped") == 0; i++) {
+        cr_assert(i < 2000, "nothing is dropped");
+        for (int k = 0; k < 500; k++)
+            agent_send(a, MESSAGE_HEARTBEAT, "{}");
+    }
+    resyncs = a->n_resync;
+    WAIT(&s, a->n_resync > resyncs && a->welcome);
+    cr_expect(runs_with(job, 4));
+    cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 0));
+}
+
+Test(daemon, an_agent_of_another_version_is_told_which_is_known)
+{
+    struct fake_agent *a;
+
+    service_open(&s, BRISK, NULL);
+    a = agent_join(&s, "n1", 1);
+    agent_send(a, MESSAGE_HELLO,
+               "{\"protocol\":[2,3],\"node\":\"n1\",\"incarnation\":\"1001\",\"slots\":1}");
+    WAIT(&s, a->n_error == 1);
+    cr_assert(eq(int, call(&s, MESSAGE_NODES, "{}"), 0));
+    cr_expect(eq(u32, doc_get(s.reply.root, "nodes")->n, 1));
+    cr_expect(eq(str, (char *)doc_get(doc_get(s.reply.root, "nodes")->child, "incarnation")->text,
+                 "1000"));
+}

@@ -222,3 +222,20 @@ Test(group_reports, graphs_do_not_report)
     cr_expect_eq(world_counts(&w).events_ignored, 1u);
     world_free(&w);
 }
+
+Test(group_reports, a_stop_asks_for_one_more) /* section 1.1 of the rules */
+{
+    struct world w = running(2);
+
+    world_plain(&w, PLIANT_EV_STOP); /* without checkpointing, without a directory */
+    cr_assert_eq(pliant_state(w.s), PLIANT_STOP_WITH_SAVEPOINT);
+    cr_assert_eq(world_count(&w, PLIANT_ACT_CHECKPOINT), 1);
+    all_report(&w, 1, "c1");
+    world_registered(&w, true);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REPORT_TAKEN), 2);
+    world_savepoint(&w, true);
+    world_all_tasks(&w, PLIANT_EV_TASK_FINISHED);
+    cr_expect_eq(pliant_job_status(w.s), PLIANT_JOB_FINISHED);
+    cr_expect_eq(world_counts(&w).checkpoint, w.registered);
+    world_free(&w);
+}

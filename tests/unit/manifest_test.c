@@ -51,8 +51,7 @@ static bool there(const char *name)
     return access(at(name), F_OK) == 0;
 }
 
-/* ---- checkpoints of graph jobs ------------------------------------------------------------------
- */
+/* ---- checkpoints of graph jobs -------------------------------------------------------------- */
 
 static void replace(const struct manifest *m)
 {
@@ -196,8 +195,7 @@ Test(manifest, directories_are_removed_with_all_that_is_in_them_but_not_what_lin
     cr_expect(eq(int, directory_remove(at("a")), 0));
 }
 
-/* ---- runs of worker groups
- * ------------------------------------------------------------------------ */
+/* ---- runs of worker groups ------------------------------------------------------------------ */
 
 static const struct run_keep all_of_them = {0};
 

@@ -414,6 +414,35 @@ Test(peer, tells_connections_apart_that_get_the_same_descriptor)
     rpc_server_close(&s);
 }
 
+/* The descriptor of one whose only message was not read yet goes to another at once. */
+Test(peer, is_not_led_astray_by_late_messages)
+{
+    struct rpc_server *s = serve(RPC_AGENTS, "tcp://127.0.0.1:*", QUEUE);
+    struct rpc_link *late = link_to(s), *l;
+    struct rpc_message m;
+    int number, none;
+
+    send_text(late, MESSAGE_GOODBYE, 1, "");
+    cr_assert(wait_readable(rpc_server_socket(s), WAIT_MS));
+    rpc_link_close(&late);
+    next_gone(s);
+    l = link_to(s);
+    cr_assert(wait_readable(rpc_server_monitor(s), WAIT_MS), "the new one has been accepted");
+    cr_expect(eq(int, (int)next(s).header.type, MESSAGE_GOODBYE));
+    while (rpc_server_gone(s, &none)) /* perhaps the late one's once more */
+        ;
+    for (uint64_t i = 1; i <= 3; i++) {
+        send_text(l, MESSAGE_HELLO, i, "");
+        m = next(s);
+        cr_expect(eq(int, (int)m.header.type, MESSAGE_HELLO));
+        cr_expect(eq(int, m.connection, 2));
+    }
+    number = m.connection;
+    rpc_link_close(&l);
+    cr_expect(eq(int, next_gone(s), number));
+    rpc_server_close(&s);
+}
+
 static size_t open_descriptors(void)
 {
     DIR *dir = opendir("/proc/self/fd");

@@ -17,8 +17,7 @@
 
 static const struct pliant_alloc *const hash_alloc = NULL;
 
-/* ---- what else the daemon has ------------------------------------------------------------------
- */
+/* ---- what else the daemon has --------------------------------------------------------------- */
 
 struct fact {
     struct daemon_job *job;
@@ -72,8 +71,7 @@ int store_slot_put(struct store *s, const struct store_slot *slot)
     return 0;
 }
 
-/* ---- a host that answers at once --------------------------------------------------------------
- */
+/* ---- a host that answers at once ------------------------------------------------------------ */
 
 struct cluster {
     struct daemon d;
@@ -171,19 +169,20 @@ static struct daemon_job *job_up(struct cluster *c, int64_t min, int64_t want)
         .id = "v", .parallelism = want, .min_parallelism = min, .max_parallelism = 128};
 
     snprintf(job->id, sizeof job->id, "%032x", (unsigned)++c->jobs_made);
-    pliant_config_init(&job->config);
-    pliant_config_set(&job->config, "jobmanager.adaptive-scheduler.resource-wait-timeout", "-1 ms",
+    job->config = calloc(1, sizeof *job->config);
+    pliant_config_init(job->config);
+    pliant_config_set(job->config, "jobmanager.adaptive-scheduler.resource-wait-timeout", "-1 ms",
                       NULL);
-    pliant_config_set(&job->config, "jobmanager.adaptive-scheduler.scaling-interval.min", "0 s",
+    pliant_config_set(job->config, "jobmanager.adaptive-scheduler.scaling-interval.min", "0 s",
                       NULL);
-    pliant_config_set(&job->config, "restart-strategy.type", "fixed-delay", NULL);
-    pliant_config_set(&job->config, "restart-strategy.fixed-delay.attempts", "2147483647", NULL);
-    cr_assert(eq(int, pliant_config_resolve(&job->config, NULL), 0));
+    pliant_config_set(job->config, "restart-strategy.type", "fixed-delay", NULL);
+    pliant_config_set(job->config, "restart-strategy.fixed-delay.attempts", "2147483647", NULL);
+    cr_assert(eq(int, pliant_config_resolve(job->config, NULL), 0));
     cr_assert(eq(int,
                  pliant_job_new(&(struct pliant_job_spec){.vertices = &v, .n_vertices = 1}, NULL,
                                 &job->spec.job, NULL),
                  0));
-    cr_assert(eq(int, pliant_sched_new(&job->config, job->spec.job, &job->sched, NULL), 0));
+    cr_assert(eq(int, pliant_sched_new(job->config, job->spec.job, &job->sched, NULL), 0));
     HASH_ADD_STR(c->d.jobs, id, job);
     job_fact(&c->d, job, &(struct pliant_event){.kind = PLIANT_EV_START});
     return job;
@@ -223,6 +222,7 @@ static void job_gone(struct cluster *c, struct daemon_job *job)
     HASH_DEL(c->d.jobs, job);
     pliant_sched_destroy(&job->sched);
     pliant_job_destroy(&job->spec.job);
+    free(job->config);
     free(job);
 }
 
@@ -242,8 +242,7 @@ static uint32_t held(const struct daemon_job *job)
     return counts.slots;
 }
 
-/* ---- what must always hold ----------------------------------------------------------------------
- */
+/* ---- what must always hold ------------------------------------------------------------------ */
 
 /* The daemon's table and the cores agree about every slot. */
 static void expect_agreement(struct cluster *c)
@@ -301,8 +300,13 @@ static void expect_shared_out(struct cluster *c)
     cr_assert(hungry == 0 || free_slots == 0);
 }
 
-/* ---- sentences ----------------------------------------------------------------------------------
- */
+static void count_slots(void *ctx, const struct daemon_node *node, uint32_t slots)
+{
+    (void)node;
+    *(uint32_t *)ctx += slots;
+}
+
+/* ---- sentences ------------------------------------------------------------------------------ */
 
 Test(slots, a_job_alone_gets_all_it_may_have)
 {
@@ -413,8 +417,50 @@ Test(slots, idle_slots_go_to_others_and_not_back) /* known trouble 078 */
     cluster_end(&c);
 }
 
-/* ---- chance
- * --------------------------------------------------------------------------------------- */
+/* The core counts the node as lost, but its tasks may still be there. */
+Test(slots, of_a_node_that_a_job_gave_up_stay_taken_until_its_last_task_has_ended)
+{
+    struct cluster c = {0};
+    struct daemon_job *job = job_up(&c, 1, 2);
+    struct daemon_node *node = node_up(&c, "n1", 3);
+    struct daemon_life life = {.node = (char *)"n1", .given_up = 1, .open = true};
+
+    settle(&c, 30000);
+    cr_assert(eq(u32, held(job), 2));
+    HASH_ADD_KEYPTR(hh, job->lives, life.node, strlen(life.node), &life);
+    slots_given_up(&c.d, job, node, false);
+    job_fact(&c.d, job,
+             &(struct pliant_event){.kind = PLIANT_EV_NODE_LOST,
+                                    .node = {.name = "n1", .incarnation = node->incarnation}});
+    turn(&c);
+    cr_expect(eq(u32, held(job), 0)); /* the free slot is of no use to it */
+    cr_expect(eq(u32, node->n_used, 2));
+    life.open = false;
+    slots_given_up(&c.d, job, node, true);
+    cr_expect(eq(u32, node->n_used, 0));
+    HASH_DEL(job->lives, &life);
+    cluster_end(&c);
+}
+
+Test(slots, a_preview_changes_nothing)
+{
+    struct cluster c = {0};
+    struct daemon_job *first = job_up(&c, 1, 6);
+    uint32_t given = 0;
+
+    node_up(&c, "n1", 6);
+    turn(&c);
+    node_up(&c, "n2", 4);
+    slots_preview(&c.d, 1, 8, count_slots, &given);
+    cr_expect(eq(u32, given, 4)); /* five would be fair, and so many are free */
+    given = 0;
+    slots_preview(&c.d, 20, 20, count_slots, &given);
+    cr_expect(eq(u32, given, 4)); /* never enough: what nobody else wants */
+    cr_expect(eq(u32, held(first), 6));
+    cluster_end(&c);
+}
+
+/* ---- chance --------------------------------------------------------------------------------- */
 
 static struct daemon_node *any_node(struct cluster *c, struct prng *p)
 {
