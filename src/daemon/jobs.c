@@ -93,7 +93,9 @@ static int add_pair(struct options *o, const struct doc_file *f, const struct do
         return doc_error(f, pair, err,
                          "accepted: a name without = and a value, not longer than "
                          "1000 bytes together");
-    snprintf(text, sizeof text, "%s=%s", key->text, value->text);
+    memcpy(text, key->text, strlen(key->text));
+    text[strlen(key->text)] = '=';
+    strcpy(text + strlen(key->text) + 1, value->text); /* it fits, as was just seen */
     return options_define(o, text, err);
 }
 
