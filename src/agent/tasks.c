@@ -217,13 +217,21 @@ static struct task *add_task(struct agent *a, const struct task_key *key, uint64
     return t;
 }
 
-/* Its slot holds somebody who has not ended: an older attempt. */
+/* Vertices of a job share a slot, as long as none of their tasks there is on its way out. */
+static bool may_share(const struct task *t, const struct task *other)
+{
+    return strcmp(other->key.job, t->key.job) == 0 &&
+           strcmp(other->key.vertex, t->key.vertex) != 0 && other->state != TASK_STOPS;
+}
+
+/* Its slot holds somebody who has to end first: an older attempt, or a task of another job. */
 static bool slot_is_taken(const struct agent *a, const struct task *t)
 {
     for (size_t i = 0; i < a->tasks.n; i++) {
         const struct task *other = a->tasks.v[i];
 
-        if (other != t && other->slot == t->slot && other->id < t->id && task_lives(other))
+        if (other->slot == t->slot && other->id < t->id && task_lives(other) &&
+            !may_share(t, other))
             return true;
     }
     return false;

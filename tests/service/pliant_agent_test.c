@@ -153,6 +153,20 @@ Test(agent, does_not_start_in_a_slot_before_the_older_attempt_has_ended)
     cr_assert(!fake_lives(old));
 }
 
+Test(agent, starts_tasks_of_several_vertices_of_a_job_in_one_slot)
+{
+    int64_t pid;
+
+    start();
+    fake_deploy(&f, 0, 1, "exec sleep 1000", "");
+    pid = fake_int(fake_state(&f, 0, 1, "running"), "pid");
+    fake_send(&f, MESSAGE_DEPLOY,
+              "{\"tasks\":[{\"job\":\"" FAKE_JOB "\",\"vertex\":\"w\",\"subtask\":7,\"attempt\":1,"
+              "\"slot\":0,\"command\":[\"sleep\",\"1000\"]}]}");
+    fake_state(&f, 7, 1, "running");
+    cr_assert(fake_lives(pid));
+}
+
 static char *environment_of(const struct doc *running, const char *name)
 {
     char path[64], *text, *value = NULL;
