@@ -222,6 +222,7 @@ static void lose_sync(struct watch *w, const char *why, uint64_t missed)
         say_line(w, why);
     w->synced = false;
     w->refresh = true;
+    w->snapshot = w->status = 0; /* what a former life was asked it does not answer */
 }
 
 /* Is this event the next one? Events that the snapshot holds already are no news. */
