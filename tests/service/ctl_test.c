@@ -22,7 +22,7 @@ static struct fake f;
 
 static void close_fake(void)
 {
-    fake_close(&f);
+    fake_service_close(&f);
 }
 
 TestSuite(ctl, .fini = close_fake, .timeout = 200);
@@ -114,7 +114,7 @@ static size_t add_words(const char **to, const char *const *from)
 
 Test(ctl, asks_what_the_protocol_says_and_tells_the_answer)
 {
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     for (size_t i = 0; i < ROWS(calls); i++) {
         const struct fake_answer answers[] = {{calls[i].type, .reply = calls[i].reply}, {0}};
 
@@ -133,7 +133,7 @@ Test(ctl, prints_with_json_the_reply_as_it_came)
     const char *words[MAX_WORDS + 2];
     char want[4096];
 
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     for (size_t i = 0; i < ROWS(calls); i++) {
         const struct fake_answer answers[] = {{calls[i].type, .reply = calls[i].reply}, {0}};
         size_t n = add_words(words, calls[i].words);
@@ -156,7 +156,7 @@ Test(ctl, tells_whether_the_service_is_well)
         {MESSAGE_PING, .reply = "{\"version\":\"1\",\"state\":\"store-failed\",\"epoch\":\"2\"}"},
         {0}};
 
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     cr_expect(ctl(WORDS("ping")) == 0);
     expect_in(f.out.text, "pliantd 0.1.0 at ");
     expect_in(f.out.text, "ok, process 4711, epoch 7, up for 1 min 1 s\n");
@@ -184,7 +184,7 @@ Test(ctl, ends_with_1_for_a_no_and_with_2_for_bad_input)
          "pliantctl: job.yaml:3: vertices[0]: two lines \n", 2},
     };
 
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     for (size_t i = 0; i < ROWS(rows); i++) {
         const struct fake_answer answers[] = {
             {MESSAGE_STATUS, .code = rows[i].code, .text = rows[i].text}, {0}};
@@ -236,7 +236,7 @@ Test(ctl, names_what_is_wrong_with_the_command_line)
         {{"list", "--server-key", "x"}, "name yours with --key FILE"},
     };
 
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     for (size_t i = 0; i < ROWS(rows); i++) {
         cr_expect(eq(int, ctl(rows[i].words), 2), "row %zu: %s", i, f.err.text);
         expect_in(f.err.text, rows[i].said);
@@ -247,7 +247,7 @@ Test(ctl, names_what_is_wrong_with_the_command_line)
 
 Test(ctl, helps)
 {
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     cr_expect(ctl(WORDS("--help")) == 0);
     expect_in(f.out.text, "  rescales     why a job was rescaled, or was not\n");
     cr_expect(ctl(WORDS("stop", "--help")) == 0);
@@ -297,7 +297,7 @@ Test(ctl, has_each_command_and_option_in_its_manual)
     char list[8192], name[32], item[64];
     size_t n = 0;
 
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     cr_assert(ctl(WORDS("--help")) == 0);
     snprintf(list, sizeof list, "%.8000s", f.out.text);
     for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n")) {
@@ -329,7 +329,7 @@ Test(ctl, finds_the_options_of_each_program_in_its_manual)
         {"pliant-sim", {"options", "--help"}, "man/pliant-sim.1"},
     };
 
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     for (size_t i = 0; i < ROWS(rows); i++) {
         cr_expect(fake_run(&f, rows[i].program, rows[i].words) == 0, "%s", rows[i].program);
         expect_options_in(read_file(rows[i].manual), f.out.text);
@@ -338,7 +338,7 @@ Test(ctl, finds_the_options_of_each_program_in_its_manual)
 
 Test(ctl, completes_with_the_scripts_that_are_installed)
 {
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     cr_assert(ctl(WORDS("completion", "bash")) == 0);
     cr_expect(eq(str, f.out.text, (char *)read_file("completions/pliantctl.bash")),
               "build/pliantctl completion bash >completions/pliantctl.bash");
@@ -372,7 +372,7 @@ Test(ctl, completes_in_bash)
         {0}};
     char script[1024], want[128];
 
-    fake_open(&f, answers);
+    fake_service_open(&f, answers);
     for (size_t i = 0; i < ROWS(rows); i++) {
         snprintf(script, sizeof script,
                  ". completions/pliantctl.bash; PATH=%s:$PATH; COMP_WORDS=(%s); "
@@ -390,7 +390,7 @@ Test(ctl, finds_the_service_where_it_is_told_or_expects_it)
 {
     char endpoints[512], home[256];
 
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     unsetenv("PLIANT_CLIENTS");
     snprintf(endpoints, sizeof endpoints, "{\"agents\":\"x\",\"clients\":\"%s\",\"pid\":%d}",
              f.clients, getpid());
@@ -417,7 +417,7 @@ Test(ctl, says_where_it_tried_when_nobody_answers)
 {
     char endpoints[512];
 
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     f.silent = true;
     cr_expect(ctl(WORDS("list", "--timeout", "200ms")) == 3);
     expect_in(f.err.text, "no answer within 200 ms from ipc://");
@@ -439,7 +439,7 @@ Test(ctl, shows_a_closed_pipe_as_4)
 {
     static const struct fake_answer answers[] = {{MESSAGE_STATUS, .reply = STATUS}, {0}};
 
-    fake_open(&f, answers);
+    fake_service_open(&f, answers);
     fake_start(&f, "pliantctl", WORDS("status", "wc"));
     close(f.out.fd);
     f.out.fd = -1;
@@ -457,7 +457,7 @@ Test(ctl, submits_the_text_of_a_file)
     static const struct fake_answer answers[] = {{MESSAGE_SUBMIT, .reply = SUBMITTED}, {0}};
     char want[1024], path[256];
 
-    fake_open(&f, answers);
+    fake_service_open(&f, answers);
     snprintf(path, sizeof path, "%s", fake_file(&f, "job.yaml", "name: \"wc\"\nvertices: []\n"));
     cr_expect(ctl(WORDS("submit", path, "-D", "a.b=1", "--define=c=d=e", "--id", JOB)) == 0);
     cr_expect(eq(str, f.out.text, JOB "\n"));
@@ -478,7 +478,7 @@ Test(ctl, shows_the_plan_that_a_job_would_get)
                   "\"offered\":3,\"needed\":1,\"desired\":4},\"state\":\"Executing\"}"},
         {0}};
 
-    fake_open(&f, answers);
+    fake_service_open(&f, answers);
     cr_expect(ctl(WORDS("submit", "--dry-run", fake_file(&f, "job.yaml", "name: wc\n"))) == 0);
     expect_in(fake_body(&f, MESSAGE_SUBMIT), "\"dry_run\":true");
     expect_in(f.out.text,
@@ -497,7 +497,7 @@ Test(ctl, waits_for_the_end_of_a_job)
         {STATUS_OF("Finished", "FAILED"), JOB "\nFAILED\n", 1},
     };
 
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     for (size_t i = 0; i < ROWS(rows); i++) {
         const struct fake_answer answers[] = {{MESSAGE_SUBMIT, .reply = SUBMITTED},
                                               {MESSAGE_STATUS, .reply = STATUS},
@@ -521,9 +521,9 @@ static void restart_once(struct fake *fake)
 
     if (fake->stage == 0 && fake_count(fake, MESSAGE_STATUS) == 2) {
         fake_deafen(fake);
-        since_ms = fake_now_ms();
+        since_ms = fake_service_now_ms();
         fake->stage = 1;
-    } else if (fake->stage == 1 && fake_now_ms() - since_ms > 1000) {
+    } else if (fake->stage == 1 && fake_service_now_ms() - since_ms > 1000) {
         fake_listen(fake);
         fake->stage = 2;
     }
@@ -538,7 +538,7 @@ Test(ctl, waits_on_while_the_service_is_started_anew)
         {MESSAGE_STATUS, .reply = STATUS_OF("Finished", "CANCELED")},
         {0}};
 
-    fake_open(&f, answers);
+    fake_service_open(&f, answers);
     f.turn = restart_once;
     cr_expect(ctl(WORDS("cancel", "wc", "--wait", "--timeout", "300ms")) == 0, "%s", f.err.text);
     expect_in(f.err.text, "no connection to ");
@@ -561,7 +561,7 @@ static bool three_pings(struct fake *fake)
 
 Test(ctl, waits_for_a_savepoint_as_long_as_the_service_lives)
 {
-    fake_open(&f, slow_savepoint);
+    fake_service_open(&f, slow_savepoint);
     fake_start(&f, "pliantctl", WORDS("stop", "wc"));
     cr_assert(fake_serve(&f, three_pings), "%s", f.err.text);
     f.epoch++; /* another life of the service knows nothing of the request */
@@ -586,7 +586,7 @@ Test(ctl, prints_a_log_in_pieces)
         {MESSAGE_LOGS, .reply = PIECE("two\\n", 4, 8, 8, false)},
         {0}};
 
-    fake_open(&f, answers);
+    fake_service_open(&f, answers);
     cr_expect(ctl(WORDS("logs", "wc", "a/b/1", "--stderr", "--attempt", "2")) == 0);
     cr_expect(eq(str, f.out.text, "one\ntwo\n"));
     cr_expect(eq(str, (char *)fake_body(&f, MESSAGE_LOGS),
@@ -608,7 +608,7 @@ Test(ctl, begins_a_log_with_its_last_lines)
         {0}};
 
     /* 0 "two" 4 "123" 8 "three" 14 "four" 19 */
-    fake_open(&f, answers);
+    fake_service_open(&f, answers);
     for (size_t i = 0; i < ROWS(rows); i++) {
         ctl(WORDS("logs", "wc", "v/0", "--tail", rows[i].tail));
         if (i < 3)
@@ -636,7 +636,7 @@ Test(ctl, follows_a_log_into_the_next_attempt_until_the_job_ends)
         {MESSAGE_STATUS, .reply = STATUS_OF("Finished", "FINISHED")},
         {0}};
 
-    fake_open(&f, answers);
+    fake_service_open(&f, answers);
     cr_expect(ctl(WORDS("logs", "-f", "wc", "a/b/1")) == 0, "%s", f.err.text);
     cr_expect(eq(str, f.out.text, "one\ntwo\nthree\n"));
     cr_expect(eq(str, f.err.text, "pliantctl: a/b/1, attempt 2\n"));
@@ -667,7 +667,7 @@ Test(ctl, records_the_journal_whole_or_not_at_all)
         {0}};
     char path[128];
 
-    fake_open(&f, good);
+    fake_service_open(&f, good);
     snprintf(path, sizeof path, "%s/journal", f.dir);
     cr_expect(ctl(WORDS("record", "wc")) == 0);
     cr_expect(eq(str, f.out.text, "{1}\n{2}\n"));
@@ -692,7 +692,7 @@ Test(ctl, makes_keys_that_nobody_else_may_read)
     char path[256], keys[128], out[128];
     struct stat st;
 
-    fake_open(&f, NULL);
+    fake_service_open(&f, NULL);
     snprintf(keys, sizeof keys, "%s/keys", f.dir);
     snprintf(out, sizeof out, "%s/mine", f.dir);
     cr_assert(mkdir(keys, 0700) == 0 && mkdir(out, 0700) == 0);
@@ -747,7 +747,7 @@ static void tell_events(struct fake *fake)
 
 Test(ctl, watches_a_job_line_by_line_until_it_ends)
 {
-    fake_open(&f, watched);
+    fake_service_open(&f, watched);
     f.turn = tell_events;
     cr_expect(ctl(WORDS("watch", "wc")) == 0, "%s", f.err.text);
     expect_in(f.out.text, "  wc  is Executing, RUNNING\n");
@@ -762,7 +762,7 @@ Test(ctl, watches_a_job_line_by_line_until_it_ends)
 
 Test(ctl, watches_with_json_as_json_lines)
 {
-    fake_open(&f, watched);
+    fake_service_open(&f, watched);
     f.turn = tell_events;
     cr_expect(ctl(WORDS("watch", "wc", "--json")) == 0, "%s", f.err.text);
     expect_in(f.out.text, STATE_EVENT "\n");
@@ -776,14 +776,14 @@ Test(ctl, has_nothing_to_watch_when_the_job_has_ended)
     static const struct fake_answer answers[] = {
         {MESSAGE_STATUS, .reply = STATUS_OF("Finished", "FAILED")}, {0}};
 
-    fake_open(&f, answers);
+    fake_service_open(&f, answers);
     cr_expect(ctl(WORDS("watch", "wc")) == 0);
     cr_expect(eq(str, f.out.text, "wc has ended: FAILED\n"));
 }
 
 Test(ctl, ends_when_nobody_reads_what_it_watches)
 {
-    fake_open(&f, watched);
+    fake_service_open(&f, watched);
     fake_start(&f, "pliantctl", WORDS("watch"));
     close(f.out.fd);
     f.out.fd = -1;
@@ -831,7 +831,7 @@ Test(ctl, shows_a_live_view_and_gives_the_terminal_back)
 {
     static const char key = 'q';
 
-    fake_open(&f, watched);
+    fake_service_open(&f, watched);
     start_in_terminal(WORDS("watch"));
     await_on_screen("\033[?1049h");
     await_on_screen("1 others; 2 of 4 slots in use");
@@ -854,7 +854,7 @@ Test(ctl, shows_a_live_view_and_gives_the_terminal_back)
 
 Test(ctl, gives_the_terminal_back_when_it_is_interrupted)
 {
-    fake_open(&f, watched);
+    fake_service_open(&f, watched);
     start_in_terminal(WORDS("watch", "wc"));
     await_on_screen("src \033[1m2\033[0m of 4 (1..4)");
     cr_expect(kill(f.child, SIGINT) == 0);
@@ -865,7 +865,7 @@ Test(ctl, gives_the_terminal_back_when_it_is_interrupted)
 
 Test(ctl, uses_no_colours_where_they_are_not_wanted)
 {
-    fake_open(&f, watched);
+    fake_service_open(&f, watched);
     setenv("NO_COLOR", "1", 1);
     start_in_terminal(WORDS("status", "wc"));
     fake_serve(&f, NULL);

@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-int64_t fake_now_ms(void)
+int64_t fake_service_now_ms(void)
 {
     struct timespec t;
 
@@ -50,7 +50,7 @@ void fake_deafen(struct fake *f)
     rpc_server_close(&f->event_end);
 }
 
-void fake_open(struct fake *f, const struct fake_answer *answers)
+void fake_service_open(struct fake *f, const struct fake_answer *answers)
 {
     *f = (struct fake){.answers = answers, .dir = "/tmp/pliant-ctl-XXXXXX", .epoch = 6};
     f->out.fd = f->err.fd = -1;
@@ -86,7 +86,7 @@ static void close_output(struct fake_output *o)
     o->fd = -1;
 }
 
-void fake_close(struct fake *f)
+void fake_service_close(struct fake *f)
 {
     char command[128];
 
@@ -298,11 +298,11 @@ static bool has_ended(struct fake *f)
 
 bool fake_serve(struct fake *f, bool (*done)(struct fake *f))
 {
-    int64_t end_ms = fake_now_ms() + BOUND_MS;
+    int64_t end_ms = fake_service_now_ms() + BOUND_MS;
     struct rpc_message m;
     bool ended = false;
 
-    while (fake_now_ms() < end_ms) {
+    while (fake_service_now_ms() < end_ms) {
         while (f->client_end && rpc_receive(f->client_end, &m) == 1)
             take(f, &m);
         if (f->turn)

@@ -3,7 +3,7 @@
  * One thread: fake_run() starts the program, serves it, gathers what it prints, and returns when
  * it has ended. What was asked is kept, for the test to look at.
  *
- * Owner   fake_close() ends programs that still run and removes the directory
+ * Owner   fake_service_close() ends programs that still run and removes the directory
  */
 #ifndef PLIANT_TESTS_FAKE_SERVICE_H
 #define PLIANT_TESTS_FAKE_SERVICE_H
@@ -54,8 +54,8 @@ struct fake {
     int stage;
 };
 
-void fake_open(struct fake *f, const struct fake_answer *answers);
-void fake_close(struct fake *f);
+void fake_service_open(struct fake *f, const struct fake_answer *answers);
+void fake_service_close(struct fake *f);
 void fake_listen(struct fake *f); /* bind again after fake_deafen() */
 void fake_deafen(struct fake *f);
 void fake_forget(struct fake *f); /* what was asked and used */
@@ -72,7 +72,7 @@ void fake_event(struct fake *f, const char *body);
 size_t fake_count(const struct fake *f, enum message_type type);
 const char *fake_body(const struct fake *f, enum message_type type);
 
-int64_t fake_now_ms(void);
+int64_t fake_service_now_ms(void);
 /* Write a file in the service's directory; its path, until the next call. */
 const char *fake_file(struct fake *f, const char *name, const char *text);
 

@@ -37,6 +37,10 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 libc = ctypes.CDLL(None, use_errno=True)
 
 
+def die_with_parent():
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Failed(Exception):
     """Something did not come out as it should."""
 
@@ -50,14 +54,13 @@ class Refused(Failed):
 
 
 class Process:
-    """A daemon or an agent; what it logs goes to `log`."""
+    """A daemon or an agent; what it logs goes to `log`. The terminal's signals do not reach it."""
 
     def __init__(self, command, log, **how):
-        self.name, self.log = log.stem, log
+        self.log = log
         with open(log, "a") as to:
             self.popen = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=to, stderr=to,
-                                          preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
-                                          **how)
+                                          start_new_session=True, preexec_fn=die_with_parent, **how)
 
     @property
     def pid(self):
@@ -108,7 +111,7 @@ class Service:
     # ---- processes ----------------------------------------------------------------------------
 
     def _start(self, name, command):
-        return Process([str(word) for word in command], self.dir / f"{name}.log", cwd=SOURCE, env=self.env)
+        return Process(words(command), self.dir / f"{name}.log", cwd=SOURCE, env=self.env)
 
     def start_daemon(self, *options, ready=True):
         """Start it, or start it again: then with the options that it had, unless others are given.
@@ -133,7 +136,8 @@ class Service:
             self.endpoints["agents"], "--work-dir", self.dir / f"work-{name}", *options])
         if ready:
             pid = self.agents[name].pid
-            self.wait(f"node {name} is up", lambda: self.agent_runs(name, pid) and self.node_state(name) == "up")
+            self.wait(f"node {name} is up",
+                      lambda: self.agent_runs(name, pid) and self.node_state(name) == "up")
         return self.agents[name]
 
     def agent_runs(self, name, pid):
@@ -181,11 +185,13 @@ class Service:
 
     # ---- asking -------------------------------------------------------------------------------
 
+    def ctl_command(self, *args):
+        return words([self.programs / "pliantctl", "--connect", self.endpoints["clients"], *args])
+
     def ctl(self, *args, timeout="30s", json_out=True):
         """What `pliantctl COMMAND ARG... --json` answers; Refused if its exit code is not 0."""
-        command = [self.programs / "pliantctl", "--connect", self.endpoints["clients"], "--timeout", timeout,
-                   *args, *(["--json"] if json_out else [])]
-        done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True,
+        command = self.ctl_command("--timeout", timeout, *args, *(["--json"] if json_out else []))
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
                               encoding="utf-8", cwd=SOURCE, env=self.env)
         if done.returncode != 0:
             raise Refused(args, done.returncode, done.stderr or done.stdout)
@@ -233,7 +239,9 @@ class Service:
             time.sleep(0.05)
 
     def follow(self, take=None):
-        """The event stream from now on; `take` is called with each event in the follower's thread."""
+        """The event stream from now on; `take` is called with each event, in the follower's thread.
+        Returns when the stream is known to come, which takes until the next event, of which there is
+        one at least each 5 s."""
         self.followers.append(Follower(self, take))
         return self.followers[-1]
 
@@ -243,10 +251,10 @@ class Follower:
 
     def __init__(self, service, take):
         self.events, self.take = [], take
-        command = [service.programs / "pliantctl", "--connect", service.endpoints["clients"], "watch", "--json"]
-        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8",
-                                        env=service.env)
+        self.process = subprocess.Popen(service.ctl_command("watch", "--json"), env=service.env,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, encoding="utf-8",
+                                        start_new_session=True, preexec_fn=die_with_parent)
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
         service.wait("the event stream begins", lambda: self.events)
@@ -268,7 +276,7 @@ class Follower:
         self.thread.join()
 
 
-# ---- ports and processes -------------------------------------------------------------------------
+# ---- ports and processes ----------------------------------------------------------------------
 
 
 def free_ports(n):
@@ -286,6 +294,10 @@ def free_ports(n):
             if endpoint not in found:
                 found.append(endpoint)
     return found
+
+
+def words(command):
+    return [str(word) for word in command]
 
 
 def children(pid):
