@@ -384,14 +384,19 @@ def table(rows):
     print()
 
 
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def interrupted(number, frame):
+    for other in ENDS:
+        signal.signal(other, signal.SIG_IGN)  # what ends is not disturbed again
     raise KeyboardInterrupt
 
 
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ENDS:
         signal.signal(number, interrupted)
     try:
         with Service(sys.argv[1], transport="tcp") as service:
