@@ -64,11 +64,12 @@ static void become(const struct keeper_start *start, volatile struct failure *f)
     _exit(127);
 }
 
-static void say_why(const struct keeper_start *start, struct failure f, char *why, size_t size)
+static void say_why(const struct keeper_start *start, enum step step, int error, char *why,
+                    size_t size)
 {
-    const char *reason = strerror(f.error);
+    const char *reason = strerror(error);
 
-    switch (f.step) {
+    switch (step) {
     case STEP_INPUT:
         snprintf(why, size, "cannot open /dev/null: %s", reason);
         return;
@@ -103,7 +104,7 @@ int start_process(const struct keeper_start *start, pid_t *ret_pid, char *why, s
         return -errno;
     }
     if (f.error) { /* the child is dead, and waited for with all the others */
-        say_why(start, (struct failure){f.step, f.error}, why, why_size);
+        say_why(start, f.step, f.error, why, why_size);
         return -f.error;
     }
     *ret_pid = pid;
