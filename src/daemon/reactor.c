@@ -379,7 +379,7 @@ static int64_t sooner(int64_t wait_ms, int64_t at_ms, int64_t now_ms)
 static long poll_ms(const struct daemon *d)
 {
     const struct reactor *r = d->reactor;
-    int64_t wait_ms = r->more ? 0 : CLOCK_STRETCH_MS / 2, awake_ms = d->clock.awake_ms;
+    int64_t wait_ms = r->more ? 0 : d->clock.stretch_ms / 2, awake_ms = d->clock.awake_ms;
 
     if (r->watchdog_ms > 0)
         wait_ms = sooner(wait_ms, r->watchdog_at_ms, awake_ms);
@@ -529,7 +529,7 @@ int daemon_open(struct daemon *d, struct spec_error *err)
 
     read_options(&d->opts);
     open_reactor(d);
-    clock_start(&d->clock, 0);
+    clock_start(&d->clock, 0, d->opts.heartbeat_timeout_ms);
     d->started_at_ms = d->clock.now_ms;
     outbox_open(d);
     facts_open(d);
