@@ -23,7 +23,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -358,12 +357,13 @@ class Test:
         mains = sorted((t for t in tasks if not t.descendant), key=lambda t: t.task)
         return [(f"worker {t}", t.pid, None) for t in mains[int(number * len(mains)) :][:1]]
 
-    def strike(self, target, sig, number, pause):
+    def strike(self, before, target, sig, number, away):
+        self.watch(before)
         victims = self.victims(target, number)
         for name, pid, _ in victims:
             self.note(f"{sig.name} to {name} pid={pid}")
             tell(pid, sig)
-        self.watch(pause)
+        self.watch(away)
         for name, pid, again in victims:
             if sig == signal.SIGSTOP:
                 self.note(f"SIGCONT to {name} pid={pid}")
@@ -423,8 +423,8 @@ class Test:
 
     def check(self, adopted):
         listed = {job["job_id"]: job for job in self.service.look("list", "--all")["jobs"]}
-        self.check_jobs(listed)
         self.check_nodes()
+        self.check_jobs(listed)
         live = {job.id: (job, self.service.look("status", job.id)) for job in self.jobs}
         tasks, keepers = self.service.scan()
         self.check_tasks(live, tasks, keepers)
@@ -589,14 +589,19 @@ class Test:
 
     # -- rounds
 
+    @staticmethod
+    def choose_strike(rng):
+        """When, whom, how, which of them, for how long."""
+        target = rng.choice(("daemon", "daemon", "agent", "agent", "keeper", "worker", "worker", "node", "all"))
+        sig = rng.choice((signal.SIGKILL, signal.SIGSTOP))
+        away = rng.uniform(0, 1.5) if sig == signal.SIGKILL else rng.uniform(0.1, 2.5)
+        return rng.uniform(0, 0.5), target, sig, rng.random(), away
+
     def run_round(self, number):
         rng = random.Random(f"{self.options.seed}/{number}")
         self.done.clear()
         quiet = rng.random() < 0.3
-        target = rng.choice(("daemon", "daemon", "agent", "agent", "keeper", "worker", "worker", "node", "all"))
-        sig = rng.choice((signal.SIGKILL, signal.SIGSTOP))
-        strike = (target, sig, rng.random(), rng.uniform(0, 1.5) if sig == signal.SIGKILL else rng.uniform(0.1, 2.5))
-        before = rng.uniform(0, 0.5)
+        strikes = [self.choose_strike(rng) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
         plan = [] if quiet and self.jobs else [
             (rng.uniform(0, 0.4), rng.choice(self.REQUESTS), random.Random(rng.getrandbits(64)))
             for _ in range(rng.randint(1, 5))
@@ -606,17 +611,18 @@ class Test:
         requests = threading.Thread(target=self.make_requests, args=(plan,))
         requests.start()
         try:
-            self.watch(before)
-            self.strike(*strike)
+            for strike in strikes:
+                self.strike(*strike)
         finally:
             requests.join()
         if self.findings:
             raise Finding(self.findings[0])
-        only_daemon = not plan and target == "daemon"
+        only_daemon = not plan and {target for _, target, *_ in strikes} == {"daemon"}
         self.settle(dict(self.pids) if only_daemon else None)
         if number % 10 == 0:
             self.check_journals()
-        return f"{'quiet ' if not plan else ''}{sig.name} {target}"
+        what = ", ".join(f"{sig.name} {target}" for _, target, sig, *_ in strikes)
+        return f"{what}{' alone' if not plan else ''}"
 
     def run(self):
         options = self.options
@@ -640,20 +646,19 @@ def main():
     options.add_argument("--first", type=int, default=1, help="number of the first round")
     options.add_argument("--verbose", action="store_true")
     options = options.parse_args()
-    test, kept = Test(options), None
+    test = Test(options)
     try:
         test.run()
         print(f"{options.rounds} rounds from seed {options.seed}: nothing lost, nothing twice, nothing left over")
         return 0
     except (Finding, Unsettled, Failed) as finding:
         kept = f"{test.service.dir}-kept"
+        subprocess.run(["cp", "-a", test.service.dir, kept], stderr=subprocess.DEVNULL)  # while it goes on
         print(f"seed {options.seed}, round {test.round}: {finding}\ndone in this round:", *test.done, sep="\n  ")
         print(f"logs and state: {kept}\nagain: {sys.argv[0]} {options.programs} --seed {options.seed} "
               f"--rounds {test.round}", flush=True)  # fmt: skip
         return 1
     finally:
-        if kept:
-            shutil.copytree(test.service.dir, kept, ignore=shutil.ignore_patterns("s", "*.sock", "agents", "clients", "events"))
         test.service.close()
 
 
