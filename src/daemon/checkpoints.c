@@ -19,7 +19,6 @@
 #include "daemon/daemon.h"
 #include "daemon/manifest.h"
 
-#define FILE_SCHEME "file://"
 #define SHOWN_MAX 200 /* rows of a document */
 
 struct part {
@@ -68,18 +67,10 @@ static void pending_free(struct pending *p)
 
 /* ---- where ---------------------------------------------------------------------------------- */
 
-static const char *option(const struct daemon_job *job, const char *key)
-{
-    const char *text = options_text(&job->options, key);
-
-    return strncmp(text, FILE_SCHEME, sizeof FILE_SCHEME - 1) == 0 ? text + sizeof FILE_SCHEME - 1
-                                                                   : text;
-}
-
 /* The directory of all checkpoints of the job. */
 static int root_of(const struct daemon *d, const struct daemon_job *job, char ret[PATH_MAX])
 {
-    const char *dir = option(job, "execution.checkpointing.dir");
+    const char *dir = job_path_option(job, "execution.checkpointing.dir");
     int n = *dir ? snprintf(ret, PATH_MAX, "%s/%s", dir, job->id)
                  : snprintf(ret, PATH_MAX, "%s/checkpoints/%s", d->opts.state_dir, job->id);
 
@@ -98,7 +89,7 @@ static int place_of(const struct daemon *d, const struct daemon_job *job, const 
         n = snprintf(ret, PATH_MAX, "%s/chk-%" PRIu64, root, p->id);
     } else {
         if (!dir || !*dir)
-            dir = option(job, "execution.checkpointing.savepoint-dir");
+            dir = job_path_option(job, "execution.checkpointing.savepoint-dir");
         n = snprintf(ret, PATH_MAX, "%s/savepoint-%.6s-%" PRIu64, dir, job->id, p->id);
     }
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
@@ -459,7 +450,10 @@ static bool ask_node(const struct daemon_job *job, const struct pending *p,
     json_reset(j);
     json_begin(j, NULL, '{');
     json_string(j, "job", job->id);
-    json_id(j, "id", p->id);
+    if (job->group)
+        json_null(j, "id");
+    else
+        json_id(j, "id", p->id);
     json_bool(j, "savepoint", p->savepoint);
     json_string(j, "dir", p->dir);
     json_begin(j, "tasks", '[');
@@ -520,6 +514,11 @@ void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct 
                           .triggered_unix_ms = d->clock.unix_ms,
                           .next = c->pending};
     c->pending = p;
+    if (job->group) {
+        put_row(d, job, p, "pending", 0, NULL);
+        ask(d, job, p); /* the workers report one when they can */
+        return;
+    }
     gather_parts(d, job, p);
     pliant_counts(job->sched, &counts);
     if (p->parts.n < counts.tasks_running || p->parts.n == 0) {
@@ -534,6 +533,28 @@ void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct 
     }
     put_row(d, job, p, "pending", 0, NULL);
     ask(d, job, p);
+}
+
+void checkpoints_reported(struct daemon *d, struct daemon_job *job, const char *path,
+                          uint64_t bytes)
+{
+    struct checkpoints *c = of(job);
+
+    drop_given_up(d, job, false, false);
+    while (c->pending) {
+        struct pending *p = c->pending;
+
+        free(p->dir);
+        p->dir = need_text(path);
+        put_row(d, job, p, "completed", bytes, NULL);
+        tell(d, job, p, "completed", bytes, NULL);
+        tell_core(d, job, p);
+        group_note_registered(job, p->id, p->savepoint, path);
+        unlink_pending(c, p);
+        if (p->then_finish)
+            finish_tasks(d, job);
+        pending_free(p);
+    }
 }
 
 /* ---- parts ---------------------------------------------------------------------------------- */
@@ -642,6 +663,7 @@ void checkpoints_task_over(struct daemon *d, struct daemon_job *job, const struc
 struct found {
     struct daemon *d;
     struct checkpoints *c;
+    bool group;
     struct VEC(struct pending) pending; /* dir: a copy */
     struct VEC(struct pending) gone;    /* completed, but no longer there */
 };
@@ -657,7 +679,9 @@ static int find_row(void *ctx, const struct store_checkpoint *row)
     struct pending *at;
     struct kept *kept;
 
-    if (strcmp(row->status, "pending") == 0) {
+    if (strcmp(row->status, "pending") != 0 && found->group) {
+        free(p.dir); /* it stands in the manifest of the run (groups.c) */
+    } else if (strcmp(row->status, "pending") == 0) {
         at = need(vec_push(NULL, &found->pending));
         *at = p;
     } else if (strcmp(row->status, "completed") == 0 && !row->savepoint && p.dir &&
@@ -725,7 +749,7 @@ static bool pends_savepoint(const struct found *found)
 
 void checkpoints_lost(struct daemon *d, struct daemon_job *job)
 {
-    struct found found = {.d = d, .c = of(job)};
+    struct found found = {.d = d, .c = of(job), .group = job->group != NULL};
     struct spec_error err;
 
     if (store_checkpoints(d->store, job->id, find_row, &found, &err) < 0)

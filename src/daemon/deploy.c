@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/group_env.h"
 
 #define MESSAGE_ENOUGH (4u << 20) /* bytes of a list; what comes then begins another message */
 #define PEERS_MAX 1024u           /* tasks of a job that are told of each other */
@@ -151,9 +152,7 @@ void stop_task(struct daemon *d, struct daemon_job *job, struct daemon_task *tas
     task->stopping = true;
     stop_stray(d, task->node, job->id,
                pliant_job_vertex_name(job->spec.job, (pliant_vertex_id){task->key.vertex}),
-               task->key.subtask, task->key.attempt,
-               task->given_up ? 0
-                              : options_duration_ms(&job->options, "pliant.agent.stop-timeout"));
+               task->key.subtask, task->key.attempt, task->given_up ? 0 : job_stop_timeout_ms(job));
 }
 
 void forget_task(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
@@ -193,11 +192,30 @@ static void count_variable(struct json *j, const char *name, uint32_t value)
     json_string(j, name, text);
 }
 
-static void own_variables(struct json *j, const struct job_command *command)
+static bool job_sets(const struct job_command *command, const char *name)
 {
     for (size_t i = 0; i < command->n_env; i++)
-        if (strncmp(command->env[i].name, OWN_PREFIX, sizeof OWN_PREFIX - 1) != 0)
-            json_member(j, command->env[i].name, command->env[i].value);
+        if (strcmp(command->env[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The job's own, and those of its worker group, which go before them [7.1]. */
+static void job_variables(struct json *j, const struct job_command *command,
+                          const struct group_variable *group, size_t n)
+{
+    for (size_t i = 0; i < command->n_env; i++) {
+        const char *name = command->env[i].name;
+        bool ours = strncmp(name, OWN_PREFIX, sizeof OWN_PREFIX - 1) == 0;
+
+        for (size_t k = 0; k < n && !ours; k++)
+            ours = strcmp(group[k].name, name) == 0 && !group_variable_is_default(name);
+        if (!ours)
+            json_member(j, name, command->env[i].value);
+    }
+    for (size_t k = 0; k < n; k++)
+        if (!group_variable_is_default(group[k].name) || !job_sets(command, group[k].name))
+            json_string(j, group[k].name, group[k].value);
 }
 
 static bool overlaps(const struct deployment *t, uint32_t parallelism, uint32_t subtask)
@@ -226,18 +244,11 @@ static void restore_variable(struct daemon *d, const struct deployment *t, struc
     free(paths);
 }
 
-static void variables(struct daemon *d, const struct deployment *t, struct json *j)
+/* Which part of which vertex. */
+static void graph_variables(struct daemon *d, const struct deployment *t, struct json *j)
 {
     char groups[32];
 
-    json_begin(j, "env", '{');
-    own_variables(j, &t->job->spec.vertices[t->task.vertex.v - 1].command);
-    text_variable(j, "PLIANT_JOB_ID", t->job->id);
-    text_variable(j, "PLIANT_JOB_NAME", t->job->name);
-    text_variable(j, "PLIANT_NODE_ID", t->node->name);
-    count_variable(j, "PLIANT_SLOT", t->slot);
-    count_variable(j, "PLIANT_ATTEMPT", t->task.attempt);
-    text_variable(j, "PLIANT_CHECKPOINT_DIR", t->checkpoint);
     text_variable(j, "PLIANT_VERTEX", t->vertex);
     count_variable(j, "PLIANT_SUBTASK", t->task.subtask);
     count_variable(j, "PLIANT_PARALLELISM", t->parallelism);
@@ -245,6 +256,27 @@ static void variables(struct daemon *d, const struct deployment *t, struct json 
     snprintf(groups, sizeof groups, "%" PRIu32 "-%" PRIu32, t->first, t->last);
     text_variable(j, "PLIANT_KEY_GROUPS", groups);
     restore_variable(d, t, j);
+}
+
+static void variables(struct daemon *d, const struct deployment *t, struct json *j)
+{
+    const struct job_command *command = &t->job->spec.vertices[t->task.vertex.v - 1].command;
+    struct group_variable group[GROUP_VARIABLES_MAX];
+    size_t n = t->job->group ? group_environment(t->job, &t->task, t->node, group) : 0;
+
+    json_begin(j, "env", '{');
+    job_variables(j, command, group, n);
+    text_variable(j, "PLIANT_JOB_ID", t->job->id);
+    text_variable(j, "PLIANT_JOB_NAME", t->job->name);
+    text_variable(j, "PLIANT_NODE_ID", t->node->name);
+    count_variable(j, "PLIANT_SLOT", t->slot);
+    count_variable(j, "PLIANT_ATTEMPT",
+                   t->job->group ? pliant_group_attempt(t->job->sched) : t->task.attempt);
+    text_variable(j, "PLIANT_CHECKPOINT_DIR", t->checkpoint);
+    if (t->job->group)
+        text_variable(j, "PLIANT_RUN_DIR", group_run_dir(t->job));
+    else
+        graph_variables(d, t, j);
     json_end(j, '}');
 }
 
@@ -310,11 +342,13 @@ static void write_deployment(struct daemon *d, const struct deployment *t)
     write_command(&job->spec.vertices[t->task.vertex.v - 1].command, j);
     variables(d, t, j);
     json_string(j, "restore", t->checkpoint);
-    json_int(j, "stop_timeout_ms", options_duration_ms(&job->options, "pliant.agent.stop-timeout"));
-    json_bool(j, "group", false);
+    json_int(j, "stop_timeout_ms", job_stop_timeout_ms(job));
+    json_bool(j, "group", job->group != NULL);
+    if (job->config->group.virtual_local_rank && job->group)
+        json_bool(j, "virtual_local_rank", true);
     json_uint(j, "parallelism", t->parallelism);
-    json_string(j, "checkpoint_root", ""); /* worker groups only */
-    if (counts.tasks <= PEERS_MAX) {
+    json_string(j, "checkpoint_root", job->group ? group_run_dir(job) : "");
+    if (counts.tasks <= PEERS_MAX && !job->group) {
         const struct json *all = peers(d, job);
 
         json_raw(j, "peers", all->v, all->n);
@@ -330,29 +364,36 @@ static void start(struct daemon *d, const struct deployment *t)
     gather(d, t->node, &t->node->deploy);
 }
 
+static bool find_place(struct daemon *d, struct daemon_job *job, pliant_slot_id slot,
+                       struct deployment *t)
+{
+    pliant_node_id id = pliant_slot_node(job->sched, slot);
+
+    t->node = node_find(d, pliant_node_name(job->sched, id));
+    if (!t->node || job_incarnation(job, t->node) != pliant_node_incarnation(job->sched, id))
+        return false;
+    t->slot = slots_find(d, t->node, job, pliant_slot_index(job->sched, slot));
+    return t->slot != UINT32_MAX;
+}
+
 void deploy_task(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
                  pliant_slot_id slot, uint64_t restore)
 {
-    pliant_node_id id = pliant_slot_node(job->sched, slot);
     struct deployment t = {.job = job,
-                           .node = node_find(d, pliant_node_name(job->sched, id)),
                            .task = *task,
                            .vertex = pliant_job_vertex_name(job->spec.job, task->vertex),
                            .parallelism = pliant_parallelism(job->sched, task->vertex),
                            .max_parallelism =
                                pliant_job_vertex_max_parallelism(job->spec.job, task->vertex),
                            .restore = restore};
-    const char *dir = restore ? checkpoints_path(d, job, restore) : NULL;
-    struct daemon_task *known;
+    char *of_run = job->group ? group_restore_dir(job) : NULL; /* [W-CKP-10] */
+    const char *dir = of_run ? of_run : restore ? checkpoints_path(d, job, restore) : NULL;
 
-    if (!t.node || job_incarnation(job, t.node) != pliant_node_incarnation(job->sched, id))
-        return; /* it is lost, and the job will hear of it */
-    t.slot = slots_find(d, t.node, job, pliant_slot_index(job->sched, slot));
-    if (t.slot == UINT32_MAX)
-        return; /* the same */
     t.checkpoint = dir ? dir : "";
-    pliant_key_group_range(t.max_parallelism, t.parallelism, task->subtask, &t.first, &t.last);
-    known = job_task_add(job, task, t.node, t.slot);
-    known->since_unix_ms = d->clock.unix_ms;
-    start(d, &t);
+    if (find_place(d, job, slot, &t)) { /* else it is lost, and the job will hear of it */
+        pliant_key_group_range(t.max_parallelism, t.parallelism, task->subtask, &t.first, &t.last);
+        job_task_add(job, task, t.node, t.slot)->since_unix_ms = d->clock.unix_ms;
+        start(d, &t);
+    }
+    free(of_run);
 }

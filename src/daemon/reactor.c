@@ -360,6 +360,7 @@ static void run(struct daemon *d)
     if (d->reactor->agents_drained)
         agents_expire(d);
     requests_expire(d);
+    groups_expire(d);
     do
         jobs_run(d);
     while (slots_share(d));
@@ -386,6 +387,7 @@ static long poll_ms(const struct daemon *d)
     if (d->store_failed)
         return (long)sooner(wait_ms, r->retry_at_ms, awake_ms);
     wait_ms = sooner(wait_ms, jobs_next_deadline(d), d->clock.now_ms);
+    wait_ms = sooner(wait_ms, groups_next_deadline(d), d->clock.now_ms);
     wait_ms = sooner(wait_ms, agents_next_deadline(d), awake_ms);
     wait_ms = sooner(wait_ms, requests_next_deadline(d), awake_ms);
     return (long)sooner(wait_ms, events_next_deadline(d), awake_ms);
@@ -531,6 +533,7 @@ int daemon_open(struct daemon *d, struct spec_error *err)
     open_reactor(d);
     clock_start(&d->clock, 0, d->opts.heartbeat_timeout_ms);
     d->started_at_ms = d->clock.now_ms;
+    d->groups_at_ms = PLIANT_NEVER;
     outbox_open(d);
     facts_open(d);
     r = store_open(d->opts.state_dir, &store, &d->store, err);

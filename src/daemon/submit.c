@@ -153,5 +153,6 @@ void submit(struct call *c)
     }
     json_string(call_begin(c), "job", job->id);
     json_string(&requests_of(c->d)->reply, "name", job->name);
+    group_write_resumed(c->d, job, &requests_of(c->d)->reply);
     call_end(c);
 }
