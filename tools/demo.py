@@ -190,6 +190,8 @@ class Demo:
     def wait_for_run(self, n, nodes):
         """Wait for the n-th run, and look where its tasks are."""
         tasks = self.service.wait(f"the job runs for the {n}. time", lambda: self.state(n))
+        self.check(f"it has started {n} times", len(self.story.runs()) == n,
+                   f"{len(self.story.runs())} times; see the timeline")
         on = sorted(node for *_, node in tasks.values())
         for node in sorted(set(on)):
             pids = [str(pid) for pid, task in sorted(tasks.items()) if task[3] == node]
