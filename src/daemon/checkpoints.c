@@ -31,6 +31,7 @@ struct pending {
     uint64_t id;
     bool savepoint;
     bool then_finish; /* it is the savepoint of a stop */
+    bool is_whole;    /* a checkpoint with its manifest, of which the core is being told */
     char *dir;
     int64_t triggered_at_ms, triggered_unix_ms;
     struct VEC(struct part) parts; /* by vertex and subtask */
@@ -238,6 +239,15 @@ static void tell(struct daemon *d, const struct daemon_job *job, const struct pe
     events_end(d);
 }
 
+static struct pending *pending_of(const struct daemon_job *job, uint64_t id)
+{
+    struct pending *p = job->checkpoints ? job->checkpoints->pending : NULL;
+
+    while (p && p->id != id)
+        p = p->next;
+    return p;
+}
+
 static void unlink_pending(struct checkpoints *c, const struct pending *p)
 {
     struct pending **at = &c->pending;
@@ -374,9 +384,38 @@ static void finish_tasks(struct daemon *d, struct daemon_job *job)
             stop_task(d, job, task);
 }
 
+static void savepoint_completed(struct daemon *d, struct daemon_job *job, struct pending *p)
+{
+    put_row(d, job, p, "completed", total_bytes(p), NULL);
+    unlink_pending(of(job), p);
+    if (p->then_finish)
+        finish_tasks(d, job);
+    pending_free(p);
+}
+
+/* The core has taken the word that it is whole. One that it has given up meanwhile, because the job
+ * restarts, is none: the job does not start from it. */
+void checkpoints_told(struct daemon *d, struct daemon_job *job, uint64_t id)
+{
+    struct pending *p = pending_of(job, id);
+    struct pliant_counts counts;
+
+    if (!p || !p->is_whole)
+        return;
+    pliant_counts(job->sched, &counts);
+    if (counts.checkpoint != id) {
+        drop(d, job, p, "the job was no longer executing");
+        return;
+    }
+    put_row(d, job, p, "completed", total_bytes(p), NULL);
+    tell(d, job, p, "completed", total_bytes(p), NULL);
+    unlink_pending(of(job), p);
+    keep(d, of(job), p);
+    pending_free(p);
+}
+
 static void complete(struct daemon *d, struct daemon_job *job, struct pending *p)
 {
-    struct checkpoints *c = of(job);
     struct spec_error err;
     int r = sync_dirs(job, p);
 
@@ -388,15 +427,11 @@ static void complete(struct daemon *d, struct daemon_job *job, struct pending *p
         fail(d, job, p, true, err.text);
         return;
     }
-    put_row(d, job, p, "completed", total_bytes(p), NULL);
-    tell(d, job, p, "completed", total_bytes(p), NULL);
     tell_core(d, job, p);
-    unlink_pending(c, p);
-    if (p->then_finish)
-        finish_tasks(d, job);
-    if (!p->savepoint)
-        keep(d, c, p);
-    pending_free(p);
+    if (p->savepoint)
+        savepoint_completed(d, job, p);
+    else
+        p->is_whole = true;
 }
 
 /* ---- the trigger ---------------------------------------------------------------------------- */
@@ -558,15 +593,6 @@ void checkpoints_reported(struct daemon *d, struct daemon_job *job, const char *
 }
 
 /* ---- parts ---------------------------------------------------------------------------------- */
-
-static struct pending *pending_of(const struct daemon_job *job, uint64_t id)
-{
-    struct pending *p = job->checkpoints ? job->checkpoints->pending : NULL;
-
-    while (p && p->id != id)
-        p = p->next;
-    return p;
-}
 
 static struct part *part_of(const struct pending *p, const struct pliant_task *task)
 {

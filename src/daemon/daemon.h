@@ -327,6 +327,7 @@ void deploy_forget_node(struct daemon *d, struct daemon_node *node); /* nothing 
 void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct pliant_action *act);
 void checkpoints_part(struct daemon *d, struct daemon_job *job, const struct doc_file *f,
                       const struct doc *part);
+void checkpoints_told(struct daemon *d, struct daemon_job *job, uint64_t id); /* its core, of one */
 void checkpoints_task_over(struct daemon *d, struct daemon_job *job,
                            const struct pliant_task *task);
 void checkpoints_lost(struct daemon *d, struct daemon_job *job); /* after recovery: none goes on */
