@@ -125,7 +125,7 @@ struct task {
     struct doc_file doc; /* its DEPLOYMENT; the strings below are borrowed from it */
     const char *name, *cwd, *restore, *root;
     const struct doc *command, *env, *peers;
-    bool group;
+    bool group, one_device; /* one_device: it sees that of its slot alone */
     uint32_t parallelism;
     char *text; /* the same as text, for the keeper */
     size_t text_size;

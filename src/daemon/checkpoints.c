@@ -584,7 +584,11 @@ void checkpoints_reported(struct daemon *d, struct daemon_job *job, const char *
         put_row(d, job, p, "completed", bytes, NULL);
         tell(d, job, p, "completed", bytes, NULL);
         tell_core(d, job, p);
-        group_note_registered(job, p->id, p->savepoint, path);
+        group_note_row(job, &(struct store_checkpoint){.id = p->id,
+                                                       .savepoint = p->savepoint,
+                                                       .path = path,
+                                                       .bytes = bytes,
+                                                       .triggered_unix_ms = p->triggered_unix_ms});
         unlink_pending(c, p);
         if (p->then_finish)
             finish_tasks(d, job);

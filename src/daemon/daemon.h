@@ -347,8 +347,8 @@ void checkpoints_write(struct daemon *d, struct daemon_job *job, struct json *j)
 
 /* ---- groups.c, group_launch.c, group_collectives.c ------------------------------------------- */
 
-/* Take the run's lease and read its manifest; of a graph job nothing. -EBUSY, -EUCLEAN, -EEXIST,
- * -EINVAL with *err; the job has then no group. */
+/* Take the run's lease and read its manifest; of a graph job nothing. -EBUSY, -EUCLEAN, -EINVAL
+ * with *err; the job has then no group. */
 int group_open(struct daemon *d, struct daemon_job *job, struct spec_error *err);
 /* The core is there, new or recovered: it is told what the run has registered without it. */
 void group_begin(struct daemon *d, struct daemon_job *job);
@@ -358,8 +358,8 @@ void group_write_resumed(struct daemon *d, const struct daemon_job *job, struct 
 const char *group_run_dir(const struct daemon_job *job);
 char *group_restore_dir(const struct daemon_job *job); /* "": from the start; the caller frees */
 
-/* Its row says what became of it when the run lets it go. */
-void group_note_registered(struct daemon_job *job, uint64_t id, bool savepoint, const char *path);
+/* A row of a checkpoint in the run: it will say so when the run lets that go. */
+void group_note_row(struct daemon_job *job, const struct store_checkpoint *row);
 
 /* What agents say of live tasks of the group. */
 void group_report(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,

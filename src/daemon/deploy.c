@@ -345,7 +345,7 @@ static void write_deployment(struct daemon *d, const struct deployment *t)
     json_int(j, "stop_timeout_ms", job_stop_timeout_ms(job));
     json_bool(j, "group", job->group != NULL);
     if (job->config->group.virtual_local_rank && job->group)
-        json_bool(j, "virtual_local_rank", true);
+        json_bool(j, "one_device", true);
     json_uint(j, "parallelism", t->parallelism);
     json_string(j, "checkpoint_root", job->group ? group_run_dir(job) : "");
     if (counts.tasks <= PEERS_MAX && !job->group) {

@@ -97,10 +97,26 @@ static void prepared(struct daemon *d, struct daemon_job *job)
     put_launch(d, job);
 }
 
+/* Nodes that come together are told one by one: a plan that has not begun yet is made again, so
+ * that they cost no restart [W-ELA-10]. */
+static bool is_outgrown(const struct daemon_job *job)
+{
+    const struct group *g = job->group;
+    struct pliant_counts counts;
+
+    pliant_counts(job->sched, &counts);
+    return counts.slots_offered > g->offered && g->n_planned < counts.desired;
+}
+
 static void ready(struct daemon *d, struct daemon_job *job, uint16_t port)
 {
     struct group *g = job->group;
 
+    if (is_outgrown(job)) {
+        refuse_plan(d, job, g->plan);
+        prepared(d, job);
+        return;
+    }
     g->port = port;
     note_used(g, port);
     job_fact(d, job,
@@ -180,9 +196,13 @@ void group_reserve(struct daemon *d, struct daemon_job *job, const struct pliant
 {
     struct daemon_node *master = node_of_slot(d, job, act->reserve.slots[0]);
     struct group *g = job->group;
+    struct pliant_counts counts;
     struct spec_error err;
 
+    pliant_counts(job->sched, &counts);
     g->plan = act->reserve.plan;
+    g->n_planned = act->reserve.n;
+    g->offered = counts.slots_offered;
     choose_address(d, job, act);
     if (!move_torn(job, &err)) {
         fail(d, job, err.text);

@@ -76,7 +76,7 @@ static int read_run(struct daemon *d, struct daemon_job *job, struct group *g,
     snprintf(err->text, sizeof err->text,
              "%s: worker_group.require-new-run: %.400s is a run already, with %zu checkpoints",
              job->file, g->run_dir, g->run.results.n); /* [W-DRV-3] */
-    return -EEXIST;
+    return -EINVAL;
 }
 
 static struct group *group_new(const struct daemon_job *job, const char *run_dir)
@@ -178,11 +178,13 @@ void group_write_resumed(struct daemon *d, const struct daemon_job *job, struct 
 
 /* ---- what the core knows of the run --------------------------------------------------------- */
 
-static void note_registered(struct group *g, uint64_t id, bool savepoint, const char *name)
+/* Copies the name. */
+static void note_registered(struct group *g, const struct registered *r)
 {
     struct registered *at = need(vec_push(NULL, &g->registered));
 
-    *at = (struct registered){.id = id, .savepoint = savepoint, .name = need_text(name)};
+    *at = *r;
+    at->name = need_text(r->name);
 }
 
 /* The name below the run's directory, or NULL. */
@@ -193,16 +195,20 @@ static const char *name_in_run(const struct group *g, const char *path)
     return strncmp(path, g->run_dir, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-void group_note_registered(struct daemon_job *job, uint64_t id, bool savepoint, const char *path)
+void group_note_row(struct daemon_job *job, const struct store_checkpoint *row)
 {
-    const char *name = name_in_run(job->group, path);
+    const char *name = row->path ? name_in_run(job->group, row->path) : NULL;
 
     if (name)
-        note_registered(job->group, id, savepoint, name);
+        note_registered(job->group, &(struct registered){.id = row->id,
+                                                         .savepoint = row->savepoint,
+                                                         .name = (char *)name,
+                                                         .bytes = row->bytes,
+                                                         .at_unix_ms = row->triggered_unix_ms});
 }
 
 struct rows {
-    struct group *g;
+    struct daemon_job *job;
     uint64_t last_id;
 };
 
@@ -212,8 +218,8 @@ static int take_row(void *ctx, const struct store_checkpoint *row)
 
     if (row->id > rows->last_id)
         rows->last_id = row->id;
-    if (strcmp(row->status, "completed") == 0 && row->path && name_in_run(rows->g, row->path))
-        note_registered(rows->g, row->id, row->savepoint, name_in_run(rows->g, row->path));
+    if (strcmp(row->status, "completed") == 0)
+        group_note_row(rows->job, row);
     return 0;
 }
 
@@ -226,7 +232,7 @@ static bool core_knows(const struct group *g, const char *name)
 }
 
 static void put_row(struct daemon *d, const struct daemon_job *job, const struct registered *r,
-                    const char *status, uint64_t bytes, const char *cause)
+                    const char *status, const char *cause)
 {
     char *path = path_in_run(job->group, r->name);
 
@@ -236,8 +242,8 @@ static void put_row(struct daemon *d, const struct daemon_job *job, const struct
                                                               .status = status,
                                                               .path = path,
                                                               .cause = cause,
-                                                              .bytes = bytes,
-                                                              .triggered_unix_ms = d->clock.unix_ms,
+                                                              .bytes = r->bytes,
+                                                              .triggered_unix_ms = r->at_unix_ms,
                                                               .ended_unix_ms = d->clock.unix_ms});
     free(path);
 }
@@ -247,20 +253,22 @@ static void tell_latest(struct daemon *d, struct daemon_job *job, uint64_t last_
 {
     struct group *g = job->group;
     const struct run_checkpoint *latest = run_latest(&g->run);
-    uint64_t id = last_id + 1;
+    struct registered r = {.id = last_id + 1, .at_unix_ms = d->clock.unix_ms};
 
     if (!latest || core_knows(g, latest->dir))
         return;
+    r.name = latest->dir;
     log_line(6,
              "msg=\"the run goes on from its checkpoint\" job=%s run=%s checkpoint=%s age_ms=%lld",
              job->id, log_quoted(g->run_dir).v, log_quoted(latest->dir).v,
              (long long)(d->clock.unix_ms - g->run.created_unix_ms)); /* [W-DRV-3] */
-    note_registered(g, id, false, latest->dir);
-    put_row(d, job, &g->registered.v[g->registered.n - 1], "completed", 0, NULL);
-    job_fact(d, job,
-             &(struct pliant_event){
-                 .kind = PLIANT_EV_CHECKPOINT_COMPLETED,
-                 .checkpoint = {.id = id, .own_accord = true, .triggered_at_ms = d->clock.now_ms}});
+    note_registered(g, &r);
+    put_row(d, job, &r, "completed", NULL);
+    job_fact(
+        d, job,
+        &(struct pliant_event){
+            .kind = PLIANT_EV_CHECKPOINT_COMPLETED,
+            .checkpoint = {.id = r.id, .own_accord = true, .triggered_at_ms = d->clock.now_ms}});
 }
 
 void group_begin(struct daemon *d, struct daemon_job *job)
@@ -273,7 +281,7 @@ void group_begin(struct daemon *d, struct daemon_job *job)
     if (!g)
         return;
     pliant_counts(job->sched, &counts);
-    rows = (struct rows){.g = g, .last_id = counts.checkpoint};
+    rows = (struct rows){.job = job, .last_id = counts.checkpoint};
     if (job->n_steps > 0)
         store_checkpoints(d->store, job->id, take_row, &rows, &err);
     tell_latest(d, job, rows.last_id);
@@ -515,7 +523,7 @@ static void subsume(struct daemon *d, const struct daemon_job *job)
             g->registered.v[left++] = *at;
             continue;
         }
-        put_row(d, job, at, "subsumed", 0, NULL);
+        put_row(d, job, at, "subsumed", NULL);
         free(at->name);
     }
     g->registered.n = left;
@@ -526,17 +534,17 @@ static int64_t waited_ms(const struct daemon *d, const struct barrier *b)
     return b->since_ms < d->clock.now_ms ? d->clock.now_ms - b->since_ms : 0;
 }
 
-static void tell(struct daemon *d, const struct daemon_job *job, uint64_t id, const char *status,
-                 const char *name, const char *cause)
+static void tell(struct daemon *d, const struct daemon_job *job, const struct registered *r,
+                 const char *status, const char *cause)
 {
-    char *path = path_in_run(job->group, name);
+    char *path = path_in_run(job->group, r->name);
     struct json *j = events_begin(d, "checkpoint", job);
 
-    json_id(j, "id", id);
+    json_id(j, "id", r->id);
     json_string(j, "status", status);
     json_string(j, "path", path);
     json_int(j, "duration_ms", waited_ms(d, &job->group->reports));
-    json_uint(j, "bytes", total_bytes(job->group));
+    json_uint(j, "bytes", r->bytes);
     json_string(j, "cause", cause);
     events_end(d);
     free(path);
@@ -555,45 +563,51 @@ static int write_into_run(struct group *g, const char *name, int64_t call, struc
     return r;
 }
 
-static void registration_failed(struct daemon *d, struct daemon_job *job, uint64_t id,
-                                const char *name, const char *cause)
+static void registration_failed(struct daemon *d, struct daemon_job *job,
+                                const struct registered *r, const char *cause)
 {
     struct group *g = job->group;
 
     log_line(4, "msg=\"a checkpoint can't be registered\" job=%s checkpoint=%s cause=%s", job->id,
-             log_quoted(name).v, log_quoted(cause).v);
+             log_quoted(r->name).v, log_quoted(cause).v);
     free(g->failed);
     g->failed = need_text(cause);
-    put_row(d, job, &(struct registered){.id = id, .name = (char *)name}, "failed", total_bytes(g),
-            cause);
-    tell(d, job, id, "failed", name, cause);
+    put_row(d, job, r, "failed", cause);
+    tell(d, job, r, "failed", cause);
     job_fact(d, job,
              &(struct pliant_event){.kind = PLIANT_EV_CHECKPOINT_FAILED,
-                                    .checkpoint = {.id = id, .counts = true, .cause = cause}});
+                                    .checkpoint = {.id = r->id, .counts = true, .cause = cause}});
+}
+
+static void registered(struct daemon *d, struct daemon_job *job, const struct registered *r)
+{
+    char *path = path_in_run(job->group, r->name);
+
+    note_registered(job->group, r);
+    put_row(d, job, r, "completed", NULL);
+    subsume(d, job);
+    tell(d, job, r, "completed", NULL);
+    checkpoints_reported(d, job, path, r->bytes);
+    job_fact(
+        d, job,
+        &(struct pliant_event){.kind = PLIANT_EV_CHECKPOINT_COMPLETED,
+                               .checkpoint = {.id = r->id, .triggered_at_ms = d->clock.now_ms}});
+    free(path);
 }
 
 void group_register(struct daemon *d, struct daemon_job *job, const struct pliant_action *act)
 {
-    const char *name = act->registered.path;
-    uint64_t id = act->registered.id;
-    struct group *g = job->group;
+    const struct registered r = {.id = act->registered.id,
+                                 .name = (char *)act->registered.path,
+                                 .bytes = total_bytes(job->group),
+                                 .at_unix_ms =
+                                     d->clock.unix_ms - waited_ms(d, &job->group->reports)};
     struct spec_error err;
-    char *path;
 
-    if (write_into_run(g, name, (int64_t)act->registered.call, &err) < 0) {
-        registration_failed(d, job, id, name, err.text);
-        return;
-    }
-    note_registered(g, id, false, name);
-    put_row(d, job, &g->registered.v[g->registered.n - 1], "completed", total_bytes(g), NULL);
-    subsume(d, job);
-    tell(d, job, id, "completed", name, NULL);
-    path = path_in_run(g, name);
-    checkpoints_reported(d, job, path, total_bytes(g));
-    free(path);
-    job_fact(d, job,
-             &(struct pliant_event){.kind = PLIANT_EV_CHECKPOINT_COMPLETED,
-                                    .checkpoint = {.id = id, .triggered_at_ms = d->clock.now_ms}});
+    if (write_into_run(job->group, r.name, (int64_t)act->registered.call, &err) < 0)
+        registration_failed(d, job, &r, err.text);
+    else
+        registered(d, job, &r);
 }
 
 static void put_calls(struct daemon *d, const struct daemon_job *job)

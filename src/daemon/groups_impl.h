@@ -21,6 +21,8 @@ struct registered {
     uint64_t id;
     bool savepoint;
     char *name; /* of its directory */
+    uint64_t bytes;
+    int64_t at_unix_ms;
 };
 
 struct group {
@@ -33,8 +35,9 @@ struct group {
     struct VEC(struct registered) registered;
 
     /* the launch that is prepared: a port is asked for (group_launch.c) */
-    uint32_t plan; /* 0: none */
-    char *master;  /* name of rank 0's node */
+    uint32_t plan;               /* 0: none */
+    uint32_t n_planned, offered; /* slots: of the plan, and when it was made */
+    char *master;                /* name of rank 0's node */
     int64_t prepared_by_ms;
     /* what the present launch has */
     char *address;

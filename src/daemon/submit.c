@@ -148,7 +148,7 @@ void submit(struct call *c)
     r = job_submit(c->d, s.spec, strlen(s.spec), s.file, doc_get(c->body, "options"), c->f, s.id,
                    &job, &err);
     if (r < 0) {
-        refuse(c, r == -EEXIST ? "exists" : "invalid", "%s", err.text);
+        refuse(c, r == -EEXIST ? "exists" : r == -EBUSY ? "refused" : "invalid", "%s", err.text);
         return;
     }
     json_string(call_begin(c), "job", job->id);
