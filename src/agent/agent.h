@@ -167,8 +167,8 @@ struct session {
     enum session_state state;
     struct rpc_identity *identity; /* NULL: no keys */
     struct rpc_link *link;
-    struct source source;
-    size_t endpoint;      /* which of them is tried */
+    struct source source, watch; /* what comes; that there is a new connection */
+    size_t endpoint;             /* which of them is tried */
     uint64_t sent, heard; /* sequence numbers */
     uint64_t epoch;       /* the highest one seen */
     bool gap;             /* a message of ours was dropped: HELLO again */
