@@ -209,7 +209,7 @@ class Demo:
     # ---- the steps ----------------------------------------------------------------------------
 
     def start_on_half(self):
-        self.service.start_daemon("-D", "heartbeat.interval=1 s")
+        self.service.start_daemon()
         self.service.start_agent("n1", slots=SLOTS)
         self.service.follow(self.story.take)
         where = self.service.endpoints["agents"]
