@@ -46,6 +46,7 @@ DAEMON_OPTIONS = {
     "heartbeat.timeout": "1 s",
     "pliant.agent.orphan-timeout": "30 s",
     "pliant.agent.stop-timeout": "300 ms",
+    "slot.idle.timeout": "500 ms",
     "execution.checkpointing.num-retained": "2",
     "execution.checkpointing.timeout": "2 s",
     "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout": "100 ms",
