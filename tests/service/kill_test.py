@@ -222,8 +222,10 @@ class Job:
         return any(self.ends.values())
 
     def accepted_ends(self):
+        """A task that is lost between the savepoint of a stop and its own end fails the job [S-SWS-5]."""
         ends = {"CANCELED"} if "cancel" in self.ends else set()
-        return ends | ({"FINISHED"} if self.finite or "stop" in self.ends else set())
+        ends |= {"FINISHED"} if self.finite else set()
+        return ends | ({"FINISHED", "FAILED"} if "stop" in self.ends else set())
 
 
 # ---- the test -----------------------------------------------------------------------------------
