@@ -213,6 +213,10 @@ static void notify(struct daemon *d, struct daemon_job *job, const struct pliant
 
     if (!node)
         return;
+    if (job->group) {
+        group_notify(d, job);
+        return;
+    }
     for (const struct daemon_task *task = node->tasks; task; task = task->next)
         if (task->job == job && task->key.attempt > attempt)
             attempt = task->key.attempt;

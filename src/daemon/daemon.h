@@ -345,7 +345,7 @@ void checkpoints_tidy(struct daemon *d); /* after a commit: delete what retentio
 /* Rows of a document, newest first. */
 void checkpoints_write(struct daemon *d, struct daemon_job *job, struct json *j);
 
-/* ---- groups.c, group_launch.c, group_collectives.c ------------------------------------------- */
+/* ---- groups.c and those that groups_impl.h names --------------------------------------------- */
 
 /* Take the run's lease and read its manifest; of a graph job nothing. -EBUSY, -EUCLEAN, -EINVAL
  * with *err; the job has then no group. */
@@ -380,6 +380,12 @@ void group_report_taken(struct daemon *d, struct daemon_job *job, const struct p
 bool group_holds_end(struct daemon *d, struct daemon_task *task, const struct pliant_event *failed);
 void group_is_up(struct daemon *d, struct daemon_job *job);
 bool group_cancels_held(struct daemon *d, struct daemon_task *task); /* false: it is none */
+
+/* A node with some of its workers drains, or does no longer: all ranks are told. */
+void group_notify(struct daemon *d, struct daemon_job *job);
+void groups_node_undrained(struct daemon *d, const struct daemon_node *node);
+/* When its workers are killed at the latest, since nodes go; PLIANT_NEVER [W-SIG-3]. */
+int64_t group_kill_at_ms(const struct daemon_job *job);
 
 void groups_expire(struct daemon *d);
 int64_t groups_next_deadline(const struct daemon *d);

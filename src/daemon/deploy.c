@@ -132,27 +132,35 @@ static struct json *element(struct daemon *d, const char *job, const char *verte
 
 /* ---- stopping ------------------------------------------------------------------------------- */
 
-void stop_stray(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
-                uint32_t subtask, uint32_t attempt, int64_t timeout_ms)
+static void gather_stop(struct daemon *d, struct daemon_node *node, struct json *j,
+                        int64_t timeout_ms, int64_t kill_at_ms)
 {
-    struct json *j;
-
-    if (node->state != NODE_UP)
-        return; /* its next HELLO tells what is to be stopped */
-    j = element(d, job, vertex, subtask, attempt);
+    if (node->draining && node->drain_end_at_ms < kill_at_ms)
+        kill_at_ms = node->drain_end_at_ms;
     json_int(j, "stop_timeout_ms", timeout_ms);
-    if (node->draining && node->drain_end_at_ms != PLIANT_NEVER)
-        json_int(j, "kill_at_unix_ms", clock_to_unix(&d->clock, node->drain_end_at_ms));
+    if (kill_at_ms != PLIANT_NEVER)
+        json_int(j, "kill_at_unix_ms", clock_to_unix(&d->clock, kill_at_ms));
     json_end(j, '}');
     gather(d, node, &node->stop);
 }
 
+void stop_stray(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
+                uint32_t subtask, uint32_t attempt, int64_t timeout_ms)
+{
+    if (node->state == NODE_UP) /* else its next HELLO tells what is to be stopped */
+        gather_stop(d, node, element(d, job, vertex, subtask, attempt), timeout_ms, PLIANT_NEVER);
+}
+
 void stop_task(struct daemon *d, struct daemon_job *job, struct daemon_task *task)
 {
+    const char *vertex =
+        pliant_job_vertex_name(job->spec.job, (pliant_vertex_id){task->key.vertex});
+
     task->stopping = true;
-    stop_stray(d, task->node, job->id,
-               pliant_job_vertex_name(job->spec.job, (pliant_vertex_id){task->key.vertex}),
-               task->key.subtask, task->key.attempt, task->given_up ? 0 : job_stop_timeout_ms(job));
+    if (task->node->state == NODE_UP)
+        gather_stop(d, task->node,
+                    element(d, job->id, vertex, task->key.subtask, task->key.attempt),
+                    task->given_up ? 0 : job_stop_timeout_ms(job), group_kill_at_ms(job));
 }
 
 void forget_task(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,

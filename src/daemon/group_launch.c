@@ -203,6 +203,7 @@ void group_reserve(struct daemon *d, struct daemon_job *job, const struct pliant
     g->plan = act->reserve.plan;
     g->n_planned = act->reserve.n;
     g->offered = counts.slots_offered;
+    g->stop_at_ms = PLIANT_NEVER;
     choose_address(d, job, act);
     if (!move_torn(job, &err)) {
         fail(d, job, err.text);

@@ -91,7 +91,7 @@ static struct group *group_new(const struct daemon_job *job, const char *run_dir
     g->keep = (struct run_keep){.num_to_keep = kept > 0 ? (uint32_t)kept : 0,
                                 .score_metric = g->score_metric,
                                 .score_min = job->config->group.score_order == PLIANT_SCORE_MIN};
-    g->prepared_by_ms = PLIANT_NEVER;
+    g->prepared_by_ms = g->stop_at_ms = PLIANT_NEVER;
     collective_begin(&g->collective, 0);
     barrier_resize(&g->reports, 0);
     return g;

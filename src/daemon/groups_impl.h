@@ -3,6 +3,7 @@
  *     groups.c             the run: manifest, lease, registrations; reports; what is due
  *     group_launch.c       a launch: port, environment, workers that end while the others come up
  *     group_collectives.c  checkpoint_dir() and get_preemption_info() of all ranks
+ *     group_notices.c      nodes that will go
  *     group_env.c          variables; barrier.c: who is in and who is missing. Both pure
  *
  * What must outlive the daemon beside the core's state stands in notes of the store, written in the
@@ -46,6 +47,7 @@ struct group {
     struct group_seat *seats;  /* [n_seats], as of step `seats_step` */
     uint32_t n_seats, n_nodes;
     uint64_t seats_step;
+    int64_t stop_at_ms; /* nodes of it will go: it is stopped then; PLIANT_NEVER */
 
     /* of the attempt whose workers speak; all ranks share its number */
     uint32_t attempt;       /* 0: none has spoken */

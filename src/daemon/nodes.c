@@ -287,6 +287,7 @@ void node_undrain(struct daemon *d, struct daemon_node *node)
     node->drain_end_at_ms = PLIANT_NEVER;
     slots_of_drained_node(d, node);
     node_store(d, node);
+    groups_node_undrained(d, node);
     node_tell(d, node, "undrained", NULL);
 }
 

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 
-from service import Failed, Refused, Service, alive
+from service import SOURCE, Failed, Refused, Service, alive
 
 ENDED = ("FINISHED", "FAILED", "CANCELED")
 QUICK = "restart-strategy.exponential-delay.initial-backoff: 50 ms"
@@ -324,6 +324,132 @@ def test_grandchildren_die(service):
     pids = [int(path.read_text()) for path in g.marks.glob("child.*")]
     equal("children", len(pids), 8)
     service.wait("they are gone", lambda: not any(alive(pid) for pid in pids))
+
+
+# ---- what ranks do together ------------------------------------------------------------------------
+
+PREAMBLE = """
+import json, os, pathlib, sys, time
+sys.path.append(%r)
+import pliant
+rank, marks = int(os.environ["RANK"]), pathlib.Path(os.environ["MARKS"])
+def mark(name, text=""):
+    (marks / f".{name}.{rank}").write_text(text)
+    (marks / f".{name}.{rank}").rename(marks / f"{name}.{rank}")
+""" % str(SOURCE / "python")
+
+
+def python(g, script, **options):
+    return g.submit(["python3", "-c", PREAMBLE + script], env={"MARKS": str(g.marks)}, **options)
+
+
+def marked(g, name, n=4):
+    """What the ranks have marked, once all of them have."""
+    return g.wait(f"{n} ranks say {name}", lambda: [p.read_text() for p in sorted(g.marks.glob(f"{name}.*"))]
+                  if len(list(g.marks.glob(f"{name}.*"))) == n else None)
+
+
+def test_all_ranks_are_told_that_a_node_will_go(service):
+    """[W-PRE-3..6, W-PRE-18, W-PRE-20]"""
+    g = two_agents(service)
+    python(g, """
+told = False
+while True:
+    info = pliant.get_preemption_info()
+    if (info is not None) != told:
+        told = not told
+        mark("told" if told else "over", json.dumps(info and [info.preempted_node_ids, info.preempted_ranks,
+             dict(info.preempted_node_to_ranks), info.deadline_ms, info.stop_at_ms]))
+    time.sleep(0.02)
+""")
+    g.all_up()
+    service.ctl("drain", "n2", "--deadline", "60 s", json_out=False)
+    told = marked(g, "told")
+    equal("one info", len(set(told)), 1)
+    node = json.loads(told[0])
+    ranks = sorted(rank for rank, row in g.all_up().items() if row[2] == "n2")
+    equal("info", node[:3], [["n2"], ranks, {"n2": ranks}])
+    equal("it stops at the deadline", node[3], node[4])
+    service.ctl("undrain", "n2", json_out=False)
+    equal("withdrawn", set(marked(g, "over")), {"null"})
+    service.ctl("cancel", g.job)
+    g.wait_end("CANCELED")
+
+
+def test_ranks_that_call_different_things_are_told_so(service):
+    """[W-RLX-7]: no hang."""
+    g = two_agents(service)
+    python(g, """
+try:
+    pliant.get_preemption_info() if rank else pliant.checkpoint_dir()
+except pliant.Error as error:
+    mark("error", str(error))
+    raise
+""")
+    g.wait_end("FAILED")
+    told = {path.read_text() for path in g.marks.glob("error.*")}  # some were stopped before they were
+    if len(told) != 1 or "rank 0 calls checkpoint_dir" not in told.pop():
+        raise Failed(f"they were told: {told}")
+
+
+def test_checkpoints_in_different_places_fail_the_job(service):
+    """[W-CKP-2, W-STA-5]"""
+    g = two_agents(service)
+    python(g, """
+dir = pathlib.Path(os.environ["PLIANT_RUN_DIR"]) / f"mine-{rank // 2}"
+dir.mkdir(exist_ok=True)
+pliant.report({}, checkpoint=dir)
+""", **{"max-failures": -1})
+    equal("restarts", g.wait_end("FAILED")["restarts"], 0)
+    equal("nothing is registered", g.registered(), [])
+
+
+def test_a_report_without_checkpoint_registers_nothing(service):
+    """[W-CKP-3]"""
+    g = two_agents(service)
+    python(g, """
+for i in range(5):
+    pliant.report({"i": i})
+mark("over")
+""")
+    g.wait_end()
+    equal("registered", g.manifest()["checkpoint_results"], [])
+
+
+def test_who_is_missing_is_logged(service):
+    """[W-CKP-12]"""
+    g = two_agents(service)
+    python(g, """
+while rank == 2 and not (marks / "go").exists():
+    time.sleep(0.02)
+pliant.get_preemption_info()
+while rank == 1 and not (marks / "go-on").exists():
+    time.sleep(0.02)
+pliant.report({})
+""", **{"collective-warn-interval": "200 ms"})
+
+    def logged(*words):
+        return service.wait(f"{words} in the log", lambda: any(
+            all(word in line for word in words) for line in service.daemon.log.read_text().splitlines()))
+    logged("a collective waits", 'missing="2"')
+    (g.marks / "go").touch()
+    logged("a report waits", 'missing="1"')
+    (g.marks / "go-on").touch()
+    g.wait_end()
+
+
+def test_a_hang_fails_the_job_if_asked_for(service):
+    """[2.1]: HangError, without a restart."""
+    g = two_agents(service)
+    python(g, """
+if rank == 3:
+    time.sleep(1000)
+pliant.get_preemption_info()
+""", **{"collective-timeout": "500 ms", "max-failures": -1})
+    equal("restarts", g.wait_end("FAILED")["restarts"], 0)
+    causes = [item["cause"] for entry in g.failures() for item in entry]
+    if not any("HangError: ranks 3 " in cause for cause in causes):
+        raise Failed(f"causes: {causes}")
 
 
 # ---- asking it to stop ------------------------------------------------------------------------------
