@@ -81,6 +81,7 @@ struct daemon_node {
     int64_t heard_at_ms;    /* awake time */
     int64_t lost_at_ms;     /* awake time; when it counts as lost unless it speaks */
     int64_t resynced_at_ms; /* awake time; of the last RESYNC */
+    int64_t answer_at_ms;   /* awake time; a heartbeat before that is not answered */
 
     bool draining, drained_by_operator;
     enum pliant_drain_reason drain_reason;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -224,8 +225,11 @@ static void fill_standard_descriptors(void)
         close(fd);
 }
 
+/* libzmq's thread takes memory that ours gives back: an arena of its own would be grown and trimmed
+ * all the time. */
 void rpc_prepare_process(void)
 {
+    mallopt(M_ARENA_MAX, 1);
     fill_standard_descriptors();
     signal(SIGPIPE, SIG_IGN);
     zsys_handler_set(NULL);
