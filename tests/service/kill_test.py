@@ -37,7 +37,8 @@ KEEPS = "n3"  # the agent with --keep-tasks
 SLOTS = 4
 JOBS = 3  # at most that many live at once
 KEY_GROUPS = 8
-KINDS = (("count",), ("deaf",), ("family",), ("count", "deaf"), ("count", "family"))
+GROUP = ("worker",)  # the vertex of a worker group
+KINDS = (("count",), ("deaf",), ("family",), ("count", "deaf"), ("count", "family"), GROUP, GROUP)
 MANIFEST = "_manifest.json"
 DESCENDANT = "kill_task-kin"
 
@@ -119,8 +120,9 @@ class Process:
     def __init__(self, pid, name, env, parent):
         self.pid, self.parent = pid, parent
         self.descendant = name == DESCENDANT or group_of(pid) != pid
-        self.job, self.vertex = env["PLIANT_JOB_ID"], env["PLIANT_VERTEX"]
-        self.subtask, self.attempt = int(env["PLIANT_SUBTASK"]), int(env["PLIANT_ATTEMPT"])
+        self.job, self.vertex = env["PLIANT_JOB_ID"], env.get("PLIANT_VERTEX", GROUP[0])
+        self.subtask = int(env.get("PLIANT_SUBTASK") or env["RANK"])
+        self.attempt = int(env["PLIANT_ATTEMPT"]) if "PLIANT_VERTEX" in env else 0  # of a group: the group's
         self.node, self.slot = env["PLIANT_NODE_ID"], int(env["PLIANT_SLOT"])
 
     @property
@@ -188,19 +190,13 @@ class Job:
         self.read, self.newest_attempt, self.parts = 0, 0, {}
         kind = rng.choice(KINDS)
         self.bounds = {}  # {vertex: [(min, max) that may hold]}
-        vertices = []
-        for vertex in kind:
-            low, high = self.choose_bounds(rng)
-            self.bounds[vertex] = [(low, high)]
-            command = [str(service.task_program), str(service.diaries)] + (["60"] if self.finite else [])
-            vertices.append({
-                "id": vertex, "command": command, "min_parallelism": low, "parallelism": high,
-                "max_parallelism": KEY_GROUPS,
-            })  # fmt: skip
+        self.group = kind == GROUP
+        self.reported = (0, 0)  # of a group: (time, count) of the last report that was answered
+        self.bounds = {vertex: [self.choose_bounds(rng)] for vertex in kind}
+        command = [str(service.task_program), str(service.diaries)] + (["60"] if self.finite else [])
         spec = {
             "name": self.name,
-            "vertices": vertices,
-            "edges": [{"from": a, "to": b} for a, b in zip(kind, kind[1:])],
+            **(self.group_spec(command, service) if self.group else self.graph_spec(command)),
             "config": {
                 "jobmanager.scheduler": "adaptive",
                 "execution.checkpointing.interval": rng.choice(["150 ms", "500 ms"]),
@@ -209,6 +205,27 @@ class Job:
         }
         self.file = service.dir / f"{self.name}.json"
         self.file.write_text(json.dumps(spec))
+
+    def graph_spec(self, command):
+        vertices = list(self.bounds)
+        return {
+            "vertices": [
+                {"id": vertex, "command": command, "min_parallelism": low, "parallelism": high,
+                 "max_parallelism": KEY_GROUPS}
+                for vertex, [(low, high)] in self.bounds.items()
+            ],
+            "edges": [{"from": a, "to": b} for a, b in zip(vertices, vertices[1:])],
+        }  # fmt: skip
+
+    def group_spec(self, command, service):
+        ((low, high),) = self.bounds[GROUP[0]]
+        return {
+            "worker_group": {
+                "name": self.name, "storage-path": str(service.dir / "runs"), "command": command,
+                "min-workers": low, "max-workers": high, "max-failures": -1, "checkpoint.num-to-keep": 2,
+                "stop-timeout": "300 ms",
+            }
+        }  # fmt: skip
 
     @staticmethod
     def choose_bounds(rng):
@@ -324,8 +341,13 @@ class Test:
         agent.send(signal.SIGTERM)
 
     def must_be_there(self, job, path):
-        if not os.path.exists(f"{path}/{MANIFEST}"):
+        if not self.is_there(job, path):
             raise Finding(f"{job.name}: {path} was acknowledged, and is not there")
+
+    @staticmethod
+    def is_there(job, path):
+        """One manifest for each checkpoint; a worker group has one for all."""
+        return os.path.isdir(path) if job.group else os.path.exists(f"{path}/{MANIFEST}")
 
     REQUESTS = (submit, submit, scale, scale, scale, cancel, stop, savepoint, checkpoint, drain, leave)
 
@@ -492,7 +514,8 @@ class Test:
             for t in status["tasks"]:
                 if t["state"] != "RUNNING" or not t["pid"]:
                     raise Unsettled(f"{job.name}: {t}")
-                known[job.id, t["vertex"], t["subtask"], t["attempt"]] = (t["pid"], t["node"])
+                attempt = 0 if job.group else t["attempt"]
+                known[job.id, t["vertex"], t["subtask"], attempt] = (t["pid"], t["node"])
         mains = {}
         for t in tasks:
             if t.descendant:
@@ -536,7 +559,7 @@ class Test:
         job.completed = {int(r["id"]): r for r in rows if r["status"] == "completed" and r["kind"] == "checkpoint"}
         for row in rows:
             if row["status"] == "completed" and (row["kind"] == "savepoint" or int(row["id"]) == max(done)):
-                if not os.path.exists(f"{row['path']}/{MANIFEST}"):
+                if not self.is_there(job, row["path"]):
                     again = self.service.look("checkpoints", job.id)["checkpoints"]
                     if row["kind"] == "savepoint" or int(again[0]["id"]) == int(row["id"]):
                         raise Finding(f"{job.name}: {row} is not on disk")
@@ -561,7 +584,11 @@ class Test:
             counts = dict(map(int, pair.split(":")) for pair in entry["counts"].split(","))
             if what == "part":
                 for group, n in counts.items():
-                    job.parts.setdefault((int(entry["id"]), entry["vertex"], group), set()).add(n)
+                    job.parts.setdefault((entry["id"], entry["vertex"], group), set()).add(n)
+            elif what == "reported":
+                job.reported = max(job.reported, (counts[0], int(entry["t"])))
+            elif job.group:
+                self.check_group_start(job, entry, counts[0])
             else:
                 self.check_start(job, entry, counts)
         job.read += text.rfind("\n") + 1
@@ -576,9 +603,20 @@ class Test:
         if restored < max(before, default=0):
             raise Finding(f"{job.name}: started from {restored}, although {max(before)} was completed: {entry}")
         for group, n in counts.items():
-            saved = job.parts.get((restored, entry["vertex"], group), {0} if restored == 0 else set())
+            saved = job.parts.get((str(restored), entry["vertex"], group), {0} if restored == 0 else set())
             if n not in saved:
                 raise Finding(f"{job.name}: key group {group} has {n}, checkpoint {restored} {saved}: {entry}")
+
+    def check_group_start(self, job, entry, count):
+        """A report that was answered is registered, whatever died after that."""
+        attempt = int(entry["attempt"])
+        if attempt < job.newest_attempt:
+            return
+        job.newest_attempt = attempt
+        if count < job.reported[0]:
+            raise Finding(f"{job.name}: started from {count}, although {job.reported} was registered: {entry}")
+        if count not in job.parts.get((entry["from"], entry["vertex"], 0), {0} if not entry["from"] else set()):
+            raise Finding(f"{job.name}: started from {count}, which nobody wrote: {entry}")
 
     def check_journals(self):
         """Each job's journal, replayed, gives the same actions."""
