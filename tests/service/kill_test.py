@@ -3,9 +3,10 @@
 
     kill_test.py PROGRAMS [--rounds 20] [--seed 1] [--first N] [--verbose]
 
-A real pliantd, three agents (one keeps its tasks), up to three jobs of kill_task. In each round one of daemon,
-agent, keeper, worker gets SIGKILL or is frozen for a while, at a random moment, while clients submit, scale,
-cancel, stop, drain, and agents come and go. What died is started again. When all has settled (within SETTLE seconds):
+A real pliantd (ipc, with odd seeds tcp), three agents of which one keeps its tasks, up to three jobs of
+kill_task. In each round one to three times one of daemon, agent, keeper, worker, agent and keeper, or all of them gets
+SIGKILL or is frozen for a while, at a random moment, while clients submit, scale, cancel, stop, drain, and agents
+come and go. What died is started again. When all has settled (within SETTLE seconds):
 
   slots       no two jobs in a slot, no vertex twice; this is watched during the round as well
   tasks       the processes are exactly those that the daemon knows, each once, each with a keeper
@@ -140,8 +141,8 @@ class Process:
 class Victim(Service):
     """The service under test; it can be looked at from outside."""
 
-    def __init__(self, programs):
-        super().__init__(programs)
+    def __init__(self, programs, transport):
+        super().__init__(programs, transport)
         self.task_program = self.programs / "tests" / "kill_task"
         self.diaries, self.savepoints = self.dir / "diaries", self.dir / "savepoints"
         self.diaries.mkdir()
@@ -251,7 +252,7 @@ class Job:
 class Test:
     def __init__(self, options):
         self.options = options
-        self.service = Victim(options.programs)
+        self.service = Victim(options.programs, "tcp" if options.seed % 2 else "ipc")
         self.jobs, self.ended = [], []  # that live, as far as is known; that have ended
         self.n_jobs = 0
         self.done, self.lock = [], threading.Lock()  # what was done in this round
@@ -395,7 +396,9 @@ class Test:
                 tell(pid, signal.SIGCONT)
             elif again:
                 process = self.service.daemon if name == "daemon" else self.service.agents[name.split()[1]]
-                process.popen.wait()
+                code = process.popen.wait(SETTLE)
+                if sig == signal.SIGTERM and code != 0:
+                    raise Finding(f"{name} ends with {code}: {process.last_words()}")
                 again()
                 self.note(f"{name} started again")
 
@@ -634,8 +637,8 @@ class Test:
     def choose_strike(rng):
         """When, whom, how, which of them, for how long."""
         target = rng.choice(("daemon", "daemon", "agent", "agent", "keeper", "worker", "worker", "node", "all"))
-        sig = rng.choice((signal.SIGKILL, signal.SIGSTOP))
-        away = rng.uniform(0, 1.5) if sig == signal.SIGKILL else rng.uniform(0.1, 2.5)
+        sig = rng.choice((signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM if target == "daemon" else signal.SIGKILL))
+        away = rng.uniform(0.1, 2.5) if sig == signal.SIGSTOP else rng.uniform(0, 1.5)
         return rng.uniform(0, 0.5), target, sig, rng.random(), away
 
     def run_round(self, number):
