@@ -123,12 +123,12 @@ class Process:
         self.descendant = name == DESCENDANT or group_of(pid) != pid
         self.job, self.vertex = env["PLIANT_JOB_ID"], env.get("PLIANT_VERTEX", GROUP[0])
         self.subtask = int(env.get("PLIANT_SUBTASK") or env["RANK"])
-        self.attempt = int(env["PLIANT_ATTEMPT"]) if "PLIANT_VERTEX" in env else 0  # of a group: the group's
+        self.attempt = int(env["PLIANT_ATTEMPT"])  # of a group's worker: the group's
         self.node, self.slot = env["PLIANT_NODE_ID"], int(env["PLIANT_SLOT"])
 
     @property
     def task(self):
-        return self.job, self.vertex, self.subtask, self.attempt
+        return self.job, self.vertex, self.subtask
 
     def __repr__(self):
         what = "descendant of " if self.descendant else ""
@@ -512,23 +512,21 @@ class Test:
             raise Finding(f"nodes that nobody started: {sorted(nodes)}")
 
     def check_tasks(self, live, tasks, keepers):
-        known = {}
+        known, mains, attempts = {}, {}, {}
         for job, status in live.values():
             for t in status["tasks"]:
                 if t["state"] != "RUNNING" or not t["pid"]:
                     raise Unsettled(f"{job.name}: {t}")
-                attempt = 0 if job.group else t["attempt"]
-                known[job.id, t["vertex"], t["subtask"], attempt] = (t["pid"], t["node"])
-        mains = {}
+                known[job.id, t["vertex"], t["subtask"]] = (t["pid"], t["node"])
         for t in tasks:
             if t.descendant:
                 continue
-            if t.task in mains:
-                raise Finding(f"an attempt runs twice: {t} and {mains[t.task]}")
+            twin = attempts.setdefault((t.task, t.attempt), t)
+            if twin is not t and all(environment_of(p.pid) for p in (t, twin)):
+                raise Finding(f"an attempt runs twice: {t} and {twin}")
+            if known.get(t.task) != (t.pid, t.node):
+                raise Unsettled(f"{t} runs; the daemon knows {known.get(t.task)}")
             mains[t.task] = t
-        for task, t in mains.items():
-            if known.get(task) != (t.pid, t.node):
-                raise Unsettled(f"{t} runs; the daemon knows {known.get(task)}")
         for task, where in known.items():
             if task not in mains:
                 raise Unsettled(f"the daemon knows {task} at {where}, which does not run")
@@ -536,7 +534,7 @@ class Test:
             if len(pids) != 1:
                 raise Unsettled(f"node {node} has keepers {pids}")
         for t in tasks:
-            if t.task not in mains:
+            if t.task not in mains or t.attempt != mains[t.task].attempt:
                 raise Unsettled(f"left over: {t}")
             if t.parent != keepers[t.node][0]:
                 raise Unsettled(f"no child of its keeper: {t}, parent {t.parent}")
