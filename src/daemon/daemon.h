@@ -348,6 +348,8 @@ void checkpoints_write(struct daemon *d, struct daemon_job *job, struct json *j)
 
 /* ---- groups.c and those that groups_impl.h names --------------------------------------------- */
 
+/* Does the job say which run it is? */
+int group_check(const struct daemon_job *job, struct spec_error *err);
 /* Take the run's lease and read its manifest; of a graph job nothing. -EBUSY, -EUCLEAN, -EINVAL
  * with *err; the job has then no group. */
 int group_open(struct daemon *d, struct daemon_job *job, struct spec_error *err);
