@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 
@@ -123,6 +124,9 @@ def test_a_worker_is_killed(service):
     equal("what is kept", g.registered(), [50, 60])
     directories = sorted(p.name for p in (g.runs / "run").iterdir() if p.name.startswith("checkpoint"))
     equal("directories of the run", directories, [row["dir"] for row in g.manifest()["checkpoint_results"]])
+    recording = service.dir / "recording.jsonl"
+    service.ctl("record", g.job, "--output", recording, json_out=False)
+    subprocess.run([service.programs / "pliant-sim", "replay", recording], check=True)
     equal("causes", [item["cause"] for item in g.failures()[0]][:1], ["killed by SIGKILL"])
 
 
