@@ -817,26 +817,42 @@ const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t 
     return NULL;
 }
 
-uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
-                                 pliant_vertex_id vertex)
+/* The manifest that a job restores from, read once. NULL: it can't be had. */
+static const struct manifest *restored(struct daemon *d, struct daemon_job *job, uint64_t id)
 {
     struct checkpoints *c = of(job);
     struct spec_error err;
     const char *dir;
 
-    if (!c->restored || c->restored_id != id) {
-        manifest_close(&c->restored);
-        dir = checkpoints_path(d, job, id);
-        if (!dir)
-            return 0;
-        if (manifest_open(dir, &c->restored, &err) < 0) {
-            log_line(3, "msg=\"a manifest can't be read\" job=%s cause=%s", job->id,
-                     log_quoted(err.text).v);
-            return 0;
-        }
-        c->restored_id = id;
+    if (c->restored && c->restored_id == id)
+        return manifest_of(c->restored);
+    manifest_close(&c->restored);
+    dir = checkpoints_path(d, job, id);
+    if (!dir)
+        return NULL;
+    if (manifest_open(dir, &c->restored, &err) < 0) {
+        log_line(3, "msg=\"a manifest can't be read\" job=%s cause=%s", job->id,
+                 log_quoted(err.text).v);
+        return NULL;
     }
-    return manifest_parallelism(manifest_of(c->restored), vertex_name(job, vertex));
+    c->restored_id = id;
+    return manifest_of(c->restored);
+}
+
+uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
+                                 pliant_vertex_id vertex)
+{
+    const struct manifest *m = restored(d, job, id);
+
+    return m ? manifest_parallelism(m, vertex_name(job, vertex)) : 0;
+}
+
+bool checkpoints_has_part(struct daemon *d, struct daemon_job *job, uint64_t id,
+                          pliant_vertex_id vertex, uint32_t subtask)
+{
+    const struct manifest *m = restored(d, job, id);
+
+    return m && manifest_has_part(m, vertex_name(job, vertex), subtask);
 }
 
 /* ---- retention ------------------------------------------------------------------------------ */

@@ -336,6 +336,9 @@ void checkpoints_lost(struct daemon *d, struct daemon_job *job); /* after recove
 const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t id);
 /* How many subtasks of a vertex wrote their part of it, by its manifest; 0: none did. Cheap: asked
  * for each task that is deployed. */
+/* Has this subtask a part in it? */
+bool checkpoints_has_part(struct daemon *d, struct daemon_job *job, uint64_t id,
+                          pliant_vertex_id vertex, uint32_t subtask);
 uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
                                  pliant_vertex_id vertex);
 /* Workers of a group have reported one, and it is registered: what was asked for is there. */
