@@ -532,12 +532,22 @@ static void drop_given_up(struct daemon *d, struct daemon_job *job, bool savepoi
     }
 }
 
+/* A task that has finished can't be asked, and one that starts again from a checkpoint without its
+ * part would begin anew, while the others go on behind what it did. */
+static const char *why_not_whole(const struct pliant_counts *counts, size_t n_parts)
+{
+    if (n_parts < counts->tasks_running || n_parts == 0)
+        return "not all tasks run on nodes that are connected";
+    return n_parts < counts->tasks ? "tasks have finished, and their state would be missing" : NULL;
+}
+
 void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct pliant_action *act)
 {
     struct checkpoints *c = of(job);
     struct pliant_counts counts;
     struct pending *p;
     char cause[PATH_MAX + 128];
+    const char *why_not;
     int r;
 
     drop_given_up(d, job, act->flag[1], !act->flag[1]);
@@ -556,8 +566,9 @@ void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct 
     }
     gather_parts(d, job, p);
     pliant_counts(job->sched, &counts);
-    if (p->parts.n < counts.tasks_running || p->parts.n == 0) {
-        fail(d, job, p, false, "not all tasks run on nodes that are connected");
+    why_not = why_not_whole(&counts, p->parts.n);
+    if (why_not) {
+        fail(d, job, p, false, why_not);
         return;
     }
     r = make_dirs(d, job, p, act->checkpoint.dir);
@@ -817,26 +828,42 @@ const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t 
     return NULL;
 }
 
-uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
-                                 pliant_vertex_id vertex)
+/* The manifest that a job restores from, read once. NULL: it can't be had. */
+static const struct manifest *restored(struct daemon *d, struct daemon_job *job, uint64_t id)
 {
     struct checkpoints *c = of(job);
     struct spec_error err;
     const char *dir;
 
-    if (!c->restored || c->restored_id != id) {
-        manifest_close(&c->restored);
-        dir = checkpoints_path(d, job, id);
-        if (!dir)
-            return 0;
-        if (manifest_open(dir, &c->restored, &err) < 0) {
-            log_line(3, "msg=\"a manifest can't be read\" job=%s cause=%s", job->id,
-                     log_quoted(err.text).v);
-            return 0;
-        }
-        c->restored_id = id;
+    if (c->restored && c->restored_id == id)
+        return manifest_of(c->restored);
+    manifest_close(&c->restored);
+    dir = checkpoints_path(d, job, id);
+    if (!dir)
+        return NULL;
+    if (manifest_open(dir, &c->restored, &err) < 0) {
+        log_line(3, "msg=\"a manifest can't be read\" job=%s cause=%s", job->id,
+                 log_quoted(err.text).v);
+        return NULL;
     }
-    return manifest_parallelism(manifest_of(c->restored), vertex_name(job, vertex));
+    c->restored_id = id;
+    return manifest_of(c->restored);
+}
+
+uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
+                                 pliant_vertex_id vertex)
+{
+    const struct manifest *m = restored(d, job, id);
+
+    return m ? manifest_parallelism(m, vertex_name(job, vertex)) : 0;
+}
+
+bool checkpoints_has_part(struct daemon *d, struct daemon_job *job, uint64_t id,
+                          pliant_vertex_id vertex, uint32_t subtask)
+{
+    const struct manifest *m = restored(d, job, id);
+
+    return m && manifest_has_part(m, vertex_name(job, vertex), subtask);
 }
 
 /* ---- retention ------------------------------------------------------------------------------ */

@@ -336,6 +336,9 @@ void checkpoints_lost(struct daemon *d, struct daemon_job *job); /* after recove
 const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t id);
 /* How many subtasks of a vertex wrote their part of it, by its manifest; 0: none did. Cheap: asked
  * for each task that is deployed. */
+/* Has this subtask a part in it? */
+bool checkpoints_has_part(struct daemon *d, struct daemon_job *job, uint64_t id,
+                          pliant_vertex_id vertex, uint32_t subtask);
 uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
                                  pliant_vertex_id vertex);
 /* Workers of a group have reported one, and it is registered: what was asked for is there. */
@@ -348,6 +351,8 @@ void checkpoints_write(struct daemon *d, struct daemon_job *job, struct json *j)
 
 /* ---- groups.c and those that groups_impl.h names --------------------------------------------- */
 
+/* Does the job say which run it is? */
+int group_check(const struct daemon_job *job, struct spec_error *err);
 /* Take the run's lease and read its manifest; of a graph job nothing. -EBUSY, -EUCLEAN, -EINVAL
  * with *err; the job has then no group. */
 int group_open(struct daemon *d, struct daemon_job *job, struct spec_error *err);

@@ -234,19 +234,49 @@ static bool overlaps(const struct deployment *t, uint32_t parallelism, uint32_t 
            first <= t->last && last >= t->first;
 }
 
+/* Subtasks of then whose key groups overlap with this one's: first..end - 1 of n. */
+struct old_parts {
+    uint32_t first, end, n;
+};
+
+static struct old_parts old_parts(struct daemon *d, const struct deployment *t)
+{
+    struct old_parts old = {0};
+
+    if (*t->checkpoint)
+        old.n = checkpoints_parallelism(d, t->job, t->restore, t->task.vertex);
+    old.first = old.end = (uint32_t)((uint64_t)t->first * old.n / t->max_parallelism);
+    while (old.end < old.n && overlaps(t, old.n, old.end))
+        old.end++;
+    return old;
+}
+
+/* Had all of them finished before the checkpoint? Then there is nothing left to do for this one. */
+static bool had_finished(struct daemon *d, const struct deployment *t)
+{
+    struct old_parts old = old_parts(d, t);
+
+    for (uint32_t i = old.first; i < old.end; i++)
+        if (checkpoints_has_part(d, t->job, t->restore, t->task.vertex, i))
+            return false;
+    return old.end > old.first;
+}
+
 /* The parts that this subtask must read: a vertex's parts are in the order of their key groups. */
 static void restore_variable(struct daemon *d, const struct deployment *t, struct json *j)
 {
-    uint32_t n =
-        *t->checkpoint ? checkpoints_parallelism(d, t->job, t->restore, t->task.vertex) : 0;
-    uint64_t first = (uint64_t)t->first * n / t->max_parallelism;
+    struct old_parts old = old_parts(d, t);
+    const char *colon = "";
     char *paths = NULL;
     size_t size = 0;
     FILE *out = need(open_memstream(&paths, &size));
 
-    for (uint32_t i = (uint32_t)first; i < n && overlaps(t, n, i); i++)
-        fprintf(out, "%s%s/%s/%" PRIu32 "-%" PRIu32, i > first ? ":" : "", t->checkpoint, t->vertex,
-                i, n);
+    for (uint32_t i = old.first; i < old.end; i++) {
+        if (!checkpoints_has_part(d, t->job, t->restore, t->task.vertex, i))
+            continue; /* it had finished */
+        fprintf(out, "%s%s/%s/%" PRIu32 "-%" PRIu32, colon, t->checkpoint, t->vertex, i, old.n);
+        colon = ":";
+    }
     need(fclose(out) == 0 ? paths : NULL);
     json_string(j, "PLIANT_RESTORE", paths);
     free(paths);
@@ -400,6 +430,11 @@ void deploy_task(struct daemon *d, struct daemon_job *job, const struct pliant_t
     t.checkpoint = dir ? dir : "";
     if (find_place(d, job, slot, &t)) { /* else it is lost, and the job will hear of it */
         pliant_key_group_range(t.max_parallelism, t.parallelism, task->subtask, &t.first, &t.last);
+        if (!job->group && had_finished(d, &t)) {
+            job_fact(d, job,
+                     &(struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED, .task = *task});
+            return;
+        }
         job_task_add(job, task, t.node, t.slot)->since_unix_ms = d->clock.unix_ms;
         start(d, &t);
     }

@@ -70,13 +70,21 @@ static int read_run(struct daemon *d, struct daemon_job *job, struct group *g,
     }
     if (r < 0)
         return r;
-    g->resumed = true;
-    if (!job->config->group.require_new_run)
+    g->resumed =
+        job->submitted_unix_ms == 0; /* else the job was recovered, and the run may be its */
+    if (!g->resumed || !job->config->group.require_new_run)
         return 0;
     snprintf(err->text, sizeof err->text,
              "%s: worker_group.require-new-run: %.400s is a run already, with %zu checkpoints",
              job->file, g->run_dir, g->run.results.n); /* [W-DRV-3] */
     return -EINVAL;
+}
+
+int group_check(const struct daemon_job *job, struct spec_error *err)
+{
+    char run_dir[PATH_MAX];
+
+    return pliant_job_is_group(job->spec.job) ? run_dir_of(job, run_dir, err) : 0;
 }
 
 static struct group *group_new(const struct daemon_job *job, const char *run_dir)

@@ -277,9 +277,10 @@ int rpc_server_gone(struct rpc_server *s, int *ret_connection)
     return 1;
 }
 
-#define ID_GIVEN (UINT64_C(1) << 32)  /* libzmq's: a zero byte and a number of 32 bits that grows  \
-                                       */
-#define ID_CHOSEN (UINT64_C(1) << 63) /* by the peer; the rest is a sum */
+/* An id of libzmq's is a zero byte and a number of 32 bits that grows; one that the peer chose is
+ * summed up. */
+#define ID_GIVEN (UINT64_C(1) << 32)
+#define ID_CHOSEN (UINT64_C(1) << 63)
 
 static uint64_t id_of(const struct rpc_id *id)
 {

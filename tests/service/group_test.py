@@ -7,13 +7,13 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 
 from service import SOURCE, Failed, Refused, Service, alive
 
 ENDED = ("FINISHED", "FAILED", "CANCELED")
-QUICK = "restart-strategy.exponential-delay.initial-backoff: 50 ms"
 HEARTBEATS = ("-D", "heartbeat.interval=300 ms", "-D", "heartbeat.timeout=2 s")
 
 
@@ -124,6 +124,9 @@ def test_a_worker_is_killed(service):
     equal("what is kept", g.registered(), [50, 60])
     directories = sorted(p.name for p in (g.runs / "run").iterdir() if p.name.startswith("checkpoint"))
     equal("directories of the run", directories, [row["dir"] for row in g.manifest()["checkpoint_results"]])
+    recording = service.dir / "recording.jsonl"
+    service.ctl("record", g.job, "--output", recording, json_out=False)
+    subprocess.run([service.programs / "pliant-sim", "replay", recording], check=True)
     equal("causes", [item["cause"] for item in g.failures()[0]][:1], ["killed by SIGKILL"])
 
 
@@ -146,7 +149,7 @@ def test_the_daemon_is_killed(service):
     for name in ("n1", "n2"):
         service.start_agent(name, "--keep-tasks")
     g = Group(service)
-    g.train(steps=120, step=0.02, **{"max-failures": 0})
+    g.train(steps=120, step=0.02, **{"max-failures": 0, "require-new-run": True})
     before = g.all_up()
     for step in (20, 50, 80):
         g.wait_registered(step)
@@ -186,6 +189,86 @@ def test_another_job_goes_on_with_the_run(service):
     manifest.write_text("{")
     refused(g, "_manifest.json")  # [W-DRV-4]
     equal("the manifest is not written over", manifest.read_text(), "{")
+
+
+def test_the_run_must_be_named(service):
+    g = two_agents(service)
+    for key, more in (("storage-path", ()), ("name", ()), ("storage-path", ("--dry-run",))):
+        spec = {"name": "g", "worker_group": {"name": "run", "storage-path": "/nowhere", "command": ["true"]}}
+        del spec["worker_group"][key]
+        try:
+            service.submit_text(json.dumps(spec), *more)
+            raise Failed(f"{key} may be missing")
+        except Refused as error:
+            if error.code != 2 or f"worker_group.{key}: missing" not in error.text:
+                raise
+
+
+def test_the_best_checkpoint_and_the_latest_are_kept(service):
+    """[W-CKP-5, W-CKP-6]"""
+    g = two_agents(service)
+    g.train(steps=40, step=0.01, **{"checkpoint.num-to-keep": 1, "checkpoint.score-attribute": "step",
+                                    "checkpoint.score-order": "min"})
+    g.wait_end()
+    equal("kept", g.registered(), [10, 40])
+    rows = {row["id"]: row["status"] for row in service.ctl("checkpoints", g.job)["checkpoints"]}
+    equal("rows", rows, {"1": "completed", "2": "subsumed", "3": "subsumed", "4": "completed"})
+
+
+def test_a_checkpoint_that_cannot_be_registered_is_an_error_of_the_report(service):
+    g = two_agents(service)
+    python(g, """
+dir = pathlib.Path(os.environ["PLIANT_RUN_DIR"]) / "_ours"
+dir.mkdir(exist_ok=True)
+try:
+    pliant.report({}, checkpoint=dir)
+except pliant.Error as error:
+    mark("error", str(error))
+pliant.report({"and": "on"})
+""")
+    g.wait_end()
+    for text in marked(g, "error"):
+        if '"_ours"' not in text:
+            raise Failed(f"it was told: {text}")
+
+
+# ---- a launch --------------------------------------------------------------------------------------
+
+
+def test_the_node_of_rank_0_is_lost_while_its_port_is_asked_for(service):
+    g = two_agents(service)
+    for name in ("n1", "n2"):
+        service.agents[name].kill(signal.SIGSTOP)
+    g.train(steps=10)
+    g.wait("the launch is prepared", lambda: g.status["state"] == "CreatingExecutionGraph")
+    service.start_agent("n3", slots=4)
+    g.all_up(4)
+    g.wait_end()
+
+
+def test_the_daemon_is_killed_while_a_port_is_asked_for(service):
+    service.start_daemon()
+    n1 = service.start_agent("n1", slots=4)
+    n1.kill(signal.SIGSTOP)
+    g = Group(service)
+    g.train(steps=10)
+    g.wait("the launch is prepared", lambda: g.status["state"] == "CreatingExecutionGraph")
+    service.daemon.kill()
+    service.start_daemon()
+    n1.kill(signal.SIGCONT)
+    equal("restarts", g.wait_end()["restarts"], 0)
+
+
+def test_a_port_that_is_taken_is_tried_again_once(service):
+    """[7.2]: no failure of the workers."""
+    g = two_agents(service)
+    g.shell("""n=$(($(ls $MARKS | grep -c "[.]$RANK") + 1)); """ + say("$n") + """
+               [ $n = 2 ] && exit 0; [ $RANK = 0 ] || exec sleep 60
+               sleep 0.3; echo 'OSError: [Errno 98] Address already in use' >&2; exit 1""",
+            env={"MARKS": str(g.marks)})
+    g.wait_end()
+    ports = [ranks[0]["MASTER_PORT"] for _, ranks in sorted(variables(g).items())]
+    equal("ports", len(set(ports)), 2)
 
 
 def refused(g, text, **options):
@@ -249,7 +332,7 @@ def test_an_error_file_says_the_cause(service):
 # ---- processes -------------------------------------------------------------------------------------
 
 
-def variables(g, attempt_is_over=False):
+def variables(g):
     """What each rank was started with, by attempt: marks/ATTEMPT.RANK."""
     found = {}
     for path in g.marks.iterdir():
@@ -260,13 +343,14 @@ def variables(g, attempt_is_over=False):
     return found
 
 
-SAY = 'm=$MARKS/$PLIANT_ATTEMPT.$RANK; env >$m.part; mv $m.part $m; '
+def say(attempt="$PLIANT_ATTEMPT"):
+    return f"m=$MARKS/{attempt}.$RANK; env >$m.part; mv $m.part $m; "
 
 
 def test_the_environment(service):
     """[W-ENV-1..4]"""
     g = two_agents(service)
-    g.shell(SAY + '[ $PLIANT_ATTEMPT = 3 ] && exit 0; [ $RANK = 0 ] || exec sleep 60; sleep 0.2; exit 1',
+    g.shell(say() + '[ $PLIANT_ATTEMPT = 3 ] && exit 0; [ $RANK = 0 ] || exec sleep 60; sleep 0.2; exit 1',
             env={"MARKS": str(g.marks), "RANK": "77", "OMP_NUM_THREADS": "3"},
             **{"max-failures": 5, "horovod-env": True})
     g.wait_end()
@@ -303,14 +387,25 @@ def test_a_worker_deaf_to_sigterm_delays_only_itself(service):
             env={"MARKS": str(g.marks)}, **{"max-failures": 1, "stop-timeout": "3 s"})
     g.wait_end()
     ends = [int((g.marks / f"end.{rank}").read_text()) / 1e9 for rank in (2, 3)]
-    began = min(e["t_unix_ms"] for e in service_events(g)) / 1000
+    began = min(item["at_unix_ms"] for entry in g.failures() for item in entry) / 1000
     if max(ends) - began > 2:
         raise Failed(f"others ended {max(ends) - began:.1f} s after the stop")
 
 
-def service_events(g):
-    """When the core was told of the failure."""
-    return [{"t_unix_ms": item["at_unix_ms"]} for entry in g.failures() for item in entry]
+def test_a_deaf_worker_is_killed_when_its_node_goes(service):
+    """[W-SIG-3]: long before stop-timeout."""
+    g = two_agents(service)
+    service.start_agent("n3")
+    g.shell("trap '' TERM; while :; do sleep 0.1; done", **{"stop-timeout": "50 s"})
+    attempt = g.all_up()[0][1]
+    name = g.all_up()[3][2]
+    began = time.monotonic()
+    service.ctl("drain", name, "--deadline", "3 s", json_out=False)
+    up = g.all_up(but=(attempt,))
+    equal("the node is left", name in {row[2] for row in up.values()}, False)
+    if time.monotonic() - began > 20:
+        raise Failed("deaf workers delayed the move")
+    service.daemon.kill()  # nobody waits for their end
 
 
 def test_grandchildren_die(service):
@@ -516,6 +611,17 @@ def test_a_savepoint_lets_the_job_go_on(service):
     equal("restarts", g.wait_end()["restarts"], 0)
 
 
+def check_end(service):
+    """It ends in order, and the sanitizers have nothing to say if they are there."""
+    if not service.daemon.runs():
+        return
+    service.ctl("shutdown")
+    equal("exit code of pliantd", service.daemon.popen.wait(60), 0)
+    for log in service.dir.glob("*.log"):
+        if "Sanitizer" in log.read_text() or "runtime error" in log.read_text():
+            raise Failed(f"see {log.name}")
+
+
 def main():
     programs, *names = sys.argv[1:]
     failed = 0
@@ -526,6 +632,7 @@ def main():
         with Service(programs) as service:
             try:
                 test(service)
+                check_end(service)
                 print(f"{name}: {time.monotonic() - began:.1f} s", flush=True)
             except (Failed, OSError, KeyError, IndexError) as error:
                 failed += 1

@@ -3,9 +3,10 @@
 
     kill_test.py PROGRAMS [--rounds 20] [--seed 1] [--first N] [--verbose]
 
-A real pliantd, three agents (one keeps its tasks), up to three jobs of kill_task. In each round one of daemon,
-agent, keeper, worker gets SIGKILL or is frozen for a while, at a random moment, while clients submit, scale,
-cancel, stop, drain, and agents come and go. What died is started again. When all has settled (within SETTLE seconds):
+A real pliantd (ipc, with odd seeds tcp), three agents of which one keeps its tasks, up to three jobs of
+kill_task. In each round one to three times one of daemon, agent, keeper, worker, agent and keeper, or all of them gets
+SIGKILL or is frozen for a while, at a random moment, while clients submit, scale, cancel, stop, drain, and agents
+come and go. What died is started again. When all has settled (within SETTLE seconds):
 
   slots       no two jobs in a slot, no vertex twice; this is watched during the round as well
   tasks       the processes are exactly those that the daemon knows, each once, each with a keeper
@@ -122,12 +123,12 @@ class Process:
         self.descendant = name == DESCENDANT or group_of(pid) != pid
         self.job, self.vertex = env["PLIANT_JOB_ID"], env.get("PLIANT_VERTEX", GROUP[0])
         self.subtask = int(env.get("PLIANT_SUBTASK") or env["RANK"])
-        self.attempt = int(env["PLIANT_ATTEMPT"]) if "PLIANT_VERTEX" in env else 0  # of a group: the group's
+        self.attempt = int(env["PLIANT_ATTEMPT"])  # of a group's worker: the group's
         self.node, self.slot = env["PLIANT_NODE_ID"], int(env["PLIANT_SLOT"])
 
     @property
     def task(self):
-        return self.job, self.vertex, self.subtask, self.attempt
+        return self.job, self.vertex, self.subtask
 
     def __repr__(self):
         what = "descendant of " if self.descendant else ""
@@ -140,8 +141,8 @@ class Process:
 class Victim(Service):
     """The service under test; it can be looked at from outside."""
 
-    def __init__(self, programs):
-        super().__init__(programs)
+    def __init__(self, programs, transport):
+        super().__init__(programs, transport)
         self.task_program = self.programs / "tests" / "kill_task"
         self.diaries, self.savepoints = self.dir / "diaries", self.dir / "savepoints"
         self.diaries.mkdir()
@@ -251,7 +252,7 @@ class Job:
 class Test:
     def __init__(self, options):
         self.options = options
-        self.service = Victim(options.programs)
+        self.service = Victim(options.programs, "tcp" if options.seed % 2 else "ipc")
         self.jobs, self.ended = [], []  # that live, as far as is known; that have ended
         self.n_jobs = 0
         self.done, self.lock = [], threading.Lock()  # what was done in this round
@@ -395,7 +396,9 @@ class Test:
                 tell(pid, signal.SIGCONT)
             elif again:
                 process = self.service.daemon if name == "daemon" else self.service.agents[name.split()[1]]
-                process.popen.wait()
+                code = process.popen.wait(SETTLE)
+                if sig == signal.SIGTERM and code != 0:
+                    raise Finding(f"{name} ends with {code}: {process.last_words()}")
                 again()
                 self.note(f"{name} started again")
 
@@ -509,23 +512,21 @@ class Test:
             raise Finding(f"nodes that nobody started: {sorted(nodes)}")
 
     def check_tasks(self, live, tasks, keepers):
-        known = {}
+        known, mains, attempts = {}, {}, {}
         for job, status in live.values():
             for t in status["tasks"]:
                 if t["state"] != "RUNNING" or not t["pid"]:
                     raise Unsettled(f"{job.name}: {t}")
-                attempt = 0 if job.group else t["attempt"]
-                known[job.id, t["vertex"], t["subtask"], attempt] = (t["pid"], t["node"])
-        mains = {}
+                known[job.id, t["vertex"], t["subtask"]] = (t["pid"], t["node"])
         for t in tasks:
             if t.descendant:
                 continue
-            if t.task in mains:
-                raise Finding(f"an attempt runs twice: {t} and {mains[t.task]}")
+            twin = attempts.setdefault((t.task, t.attempt), t)
+            if twin is not t and all(environment_of(p.pid) for p in (t, twin)):
+                raise Finding(f"an attempt runs twice: {t} and {twin}")
+            if known.get(t.task) != (t.pid, t.node):
+                raise Unsettled(f"{t} runs; the daemon knows {known.get(t.task)}")
             mains[t.task] = t
-        for task, t in mains.items():
-            if known.get(task) != (t.pid, t.node):
-                raise Unsettled(f"{t} runs; the daemon knows {known.get(task)}")
         for task, where in known.items():
             if task not in mains:
                 raise Unsettled(f"the daemon knows {task} at {where}, which does not run")
@@ -533,7 +534,7 @@ class Test:
             if len(pids) != 1:
                 raise Unsettled(f"node {node} has keepers {pids}")
         for t in tasks:
-            if t.task not in mains:
+            if t.task not in mains or t.attempt != mains[t.task].attempt:
                 raise Unsettled(f"left over: {t}")
             if t.parent != keepers[t.node][0]:
                 raise Unsettled(f"no child of its keeper: {t}, parent {t.parent}")
@@ -634,8 +635,8 @@ class Test:
     def choose_strike(rng):
         """When, whom, how, which of them, for how long."""
         target = rng.choice(("daemon", "daemon", "agent", "agent", "keeper", "worker", "worker", "node", "all"))
-        sig = rng.choice((signal.SIGKILL, signal.SIGSTOP))
-        away = rng.uniform(0, 1.5) if sig == signal.SIGKILL else rng.uniform(0.1, 2.5)
+        sig = rng.choice((signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM if target == "daemon" else signal.SIGKILL))
+        away = rng.uniform(0.1, 2.5) if sig == signal.SIGSTOP else rng.uniform(0, 1.5)
         return rng.uniform(0, 0.5), target, sig, rng.random(), away
 
     def run_round(self, number):
