@@ -688,6 +688,7 @@ def main():
     options.add_argument("--first", type=int, default=1, help="number of the first round")
     options.add_argument("--verbose", action="store_true")
     options = options.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with all that is cleaned up
     test = Test(options)
     try:
         test.run()
