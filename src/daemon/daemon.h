@@ -91,6 +91,9 @@ struct daemon_node {
 
     /* gathered in this turn, one message each when it ends (deploy.c) */
     struct gathered deploy, stop, forget;
+    struct gathered peers;             /* of `deploy`: JSON by job */
+    const struct daemon_job *peers_of; /* who is in it, as of its step; NULL: nobody */
+    uint64_t peers_step;
     bool has_gathered;
     struct daemon_node *next_gathered;
     UT_hash_handle hh, by_peer; /* by_peer: while NODE_UP */

@@ -199,8 +199,8 @@ Test(agent, gives_a_task_its_environment) /* [W-ENV-1] */
     fake_send(&f, MESSAGE_DEPLOY,
               "{\"tasks\":[{" FAKE_TASK
               ",\"slot\":0,\"command\":[\"sleep\",\"1000\"],\"group\":true,"
-              "\"env\":{\"GIVEN\":\"yes\",\"OMP_NUM_THREADS\":\"1\",\"PLIANT_ATTEMPT\":\"4\"},"
-              "\"peers\":[{\"vertex\":\"v\",\"subtask\":0}]}]}",
+              "\"env\":{\"GIVEN\":\"yes\",\"OMP_NUM_THREADS\":\"1\",\"PLIANT_ATTEMPT\":\"4\"}}],"
+              "\"peers\":{\"" FAKE_JOB "\":[{\"vertex\":\"v\",\"subtask\":0}]}}",
               0, 4);
     d = fake_state(&f, 0, 4, "running");
     cr_expect_str_eq(value = environment_of(d, "GIVEN"), "yes");
