@@ -30,7 +30,8 @@ import sys
 import threading
 import time
 
-from service import Failed, Refused, Service, reap
+sys.dont_write_bytecode = True
+from service import Failed, Refused, Service, reap  # noqa: E402
 
 SETTLE = 60  # seconds; wide, a loaded machine may be slow
 AGENTS = ("n1", "n2", "n3")
