@@ -534,8 +534,8 @@ Test(requests, a_checkpoint_whose_last_part_comes_when_the_job_restarts_is_none)
     cr_expect(strstr(deployed_with(a, 2), "/chk-1") == NULL, "%s", deployed_with(a, 2));
 }
 
-/* It would begin anew in a restart, while the others go on from there. */
-Test(requests, no_checkpoint_is_taken_without_a_task_that_has_finished)
+/* With another parallelism its key groups would begin anew. */
+Test(requests, no_checkpoint_is_taken_while_only_some_tasks_of_a_vertex_have_finished)
 {
     struct fake_agent *a;
     char job[33];
