@@ -34,7 +34,8 @@ class Group:
         self.job = self.service.submit_text(json.dumps({
             "name": "group", "worker_group": members,
             "config": {"restart-strategy.type": "exponential-delay",
-                       "restart-strategy.exponential-delay.initial-backoff": "50 ms"}}))
+                       "restart-strategy.exponential-delay.initial-backoff": "50 ms",
+                       "restart-strategy.exponential-delay.max-backoff": "500 ms"}}))
         return self.job
 
     def train(self, steps=60, step=0.05, **options):
