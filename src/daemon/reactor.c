@@ -88,21 +88,6 @@ static void pat_watchdog(struct daemon *d)
 
 /* ---- signals -------------------------------------------------------------------------------- */
 
-/* All that could end or stop the process without its will are read as messages; faults, and the
- * terminal's stops, keep their meaning. Threads that are made later inherit the mask. */
-static int open_signals(void)
-{
-    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,  SIGABRT,
-                               SIGTRAP, SIGSYS, SIGTSTP, SIGTTIN, SIGTTOU};
-    sigset_t all;
-
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        sigdelset(&all, kept[i]);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    return signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
-}
-
 static void end(struct daemon *d, const char *why)
 {
     if (!d->ending)
@@ -468,7 +453,8 @@ static void open_reactor(struct daemon *d)
     struct reactor *r = need(calloc(1, sizeof *r));
 
     d->reactor = r;
-    r->signals = open_signals();
+    r->signals = rpc_signals_open(NULL);
+    need(r->signals < 0 ? NULL : r);
     r->watchdog_ms = watchdog_ms();
     r->items[0] = (zmq_pollitem_t){.fd = r->signals, .events = ZMQ_POLLIN};
 }
