@@ -122,8 +122,7 @@ static void take_signals(struct daemon *d)
 
 /* ---- messages that nobody may send ---------------------------------------------------------- */
 
-/* One line of log a minute for each peer, and none for the many beyond that. */
-static bool may_complain(struct daemon *d, const struct rpc_message *m)
+bool may_complain(struct daemon *d, const struct rpc_message *m)
 {
     struct reactor *r = d->reactor;
     const void *who = *m->key ? (const void *)m->key : m->from.bytes;
@@ -180,7 +179,7 @@ static bool refused(struct daemon *d, struct rpc_server *end, const struct rpc_m
         log_line(4, "msg=\"message refused\" code=%s type=%u role=%s key=%s",
                  m->fault == MESSAGE_NOT_OURS ? "not-ours" : code, (unsigned)m->header.type,
                  message_role_name(m->role), log_quoted(m->key).v);
-    if (m->fault != MESSAGE_NOT_OURS)
+    if (m->fault != MESSAGE_NOT_OURS && m->header.type != MESSAGE_ERROR) /* no error about errors */
         answer_error(d, end, m, code,
                      m->fault == MESSAGE_GOOD ? "the role of this key does not allow it"
                                               : "not a message of this protocol");
@@ -293,7 +292,7 @@ static void commit(struct daemon *d)
     d->reactor->retry_at_ms = d->clock.awake_ms + RETRY_MS;
     log_line(3, "msg=\"the store fails; tasks go on, nothing new is taken in\" error=%s",
              log_quoted(err.text).v);
-    outbox_flush_looks(d);
+    outbox_commit_failed(d);
     tell_daemon(d, "store-failed");
 }
 
