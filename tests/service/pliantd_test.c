@@ -169,7 +169,8 @@ Test(daemon, a_task_that_the_agent_lost_has_failed_and_one_never_started_is_depl
     WAIT(&s, attempt_on(a) == 2 && agent_running(a) == 4 && runs_with(job, 4));
 }
 
-Test(daemon, an_older_incarnation_is_refused_and_a_newer_one_is_another_node)
+Test(daemon,
+     an_older_incarnation_is_refused_and_a_newer_one_is_another_node) /* known trouble 114 */
 {
     struct fake_agent *a, *b, *old;
     char job[33];
@@ -266,7 +267,7 @@ Test(daemon, when_it_stood_still_no_agent_was_silent)
     cr_expect(eq(u32, a->n_stop + b->n_stop, 0));
 }
 
-Test(daemon, sigterm_hands_over_and_other_signals_do_nothing)
+Test(daemon, sigterm_hands_over_and_other_signals_do_nothing) /* known troubles 122, 125 */
 {
     static const int harmless[] = {SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD, SIGALRM, SIGPIPE, SIGHUP};
     struct fake_agent *a, *b;
@@ -326,7 +327,7 @@ Test(daemon, what_ends_well_while_it_is_canceled_was_canceled)
     WAIT(&s, strcmp(status_text(&s, job, "job_status"), "CANCELED") == 0);
 }
 
-Test(daemon, four_tasks_that_end_together_finish_the_job)
+Test(daemon, four_tasks_that_end_together_finish_the_job) /* known trouble 100 */
 {
     struct fake_agent *a, *b;
     char job[33];
@@ -456,7 +457,7 @@ Test(daemon, a_damaged_job_is_kept_out_and_its_tasks_left_alone)
     cr_expect(eq(int, call(&s, MESSAGE_SNAPSHOT, "{}"), 0));
 }
 
-Test(daemon, starts_without_standard_descriptors)
+Test(daemon, starts_without_standard_descriptors) /* known trouble 130 */
 {
     struct fake_agent *a;
     char job[33];
@@ -749,7 +750,9 @@ static int64_t counted(const char *key)
     return (int64_t)doc_get(doc_get(s.reply.root, "counts"), key)->number;
 }
 
-Test(daemon, what_is_dropped_for_an_agent_that_does_not_read_is_counted_and_made_good)
+Test(daemon,
+     what_is_dropped_for_an_agent_that_does_not_read_is_counted_and_made_good) /* known trouble 112
+                                                                                */
 {
     struct fake_agent *a, *b;
     uint32_t resyncs;

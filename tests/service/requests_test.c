@@ -178,7 +178,7 @@ static bool answered(uint64_t sequence, enum message_type as)
 
 /* ---- SUBMIT --------------------------------------------------------------------------------- */
 
-Test(requests, a_submission_may_be_sent_again_with_its_id)
+Test(requests, a_submission_may_be_sent_again_with_its_id) /* known trouble 089 */
 {
     static const char id[] = "00112233445566778899aabbccddeeff";
 
@@ -303,7 +303,8 @@ Test(requests, scale_changes_what_it_names_and_the_core_may_refuse)
     WAIT(&s, a->welcome && runs_with(job, 2));
 }
 
-Test(requests, who_cancels_twice_gets_the_same_answer_and_the_documents_stay)
+Test(requests,
+     who_cancels_twice_gets_the_same_answer_and_the_documents_stay) /* known trouble 091 */
 {
     static const enum message_type documents[] = {MESSAGE_STATUS,      MESSAGE_TASKS_OF,
                                                   MESSAGE_RESCALES,    MESSAGE_FAILURES,
@@ -785,6 +786,79 @@ Test(requests, the_stream_goes_on_where_the_snapshot_ends)
 }
 
 /* ---- bad input ------------------------------------------------------------------------------ */
+
+static int64_t memory_kb(pid_t pid)
+{
+    char path[64], line[256];
+    int64_t kb = 0;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    f = fopen(path, "r");
+    cr_assert(f != NULL);
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, "VmRSS:", 6) == 0)
+            kb = atoll(line + 6);
+    fclose(f);
+    return kb;
+}
+
+/* As many events, many at once: each turn of the daemon costs a sync. */
+static void make_events(uint64_t n)
+{
+    const struct rpc_link_config cfg = {.endpoint = s.clients, .queue = 1000};
+    const char body[] = "{\"node\":\"n0\"}";
+    const struct json j = {.v = (char *)body, .n = sizeof body - 1};
+    struct spec_error err;
+    struct rpc_message m;
+
+    if (!waiting)
+        cr_assert(eq(int, rpc_link_open(&cfg, &waiting, &err), 0));
+    for (uint64_t done = 0, sent = 0; done < n; service_pump(&s)) {
+        for (; sent < n && sent < done + 200; sent++) {
+            const struct message_header h = {
+                .type = sent % 2 ? MESSAGE_UNDRAIN_NODE : MESSAGE_DRAIN_NODE, .sequence = sent + 1};
+
+            cr_assert(eq(int, rpc_link_send(waiting, &h, &j), 0));
+        }
+        for (; rpc_link_receive(waiting, &m) == 1; done++)
+            cr_assert(eq(u16, m.header.type, MESSAGE_REPLY));
+    }
+}
+
+Test(requests, who_does_not_read_the_stream_sees_a_gap) /* known trouble 120 */
+{
+    struct rpc_link_config cfg = {.events = true, .queue = 10};
+    struct rpc_link *events;
+    struct spec_error err;
+    struct rpc_message m;
+    uint64_t last = 0, missed = 0;
+    int64_t full_kb, later_kb;
+
+    service_open(&s, BRISK, "-D", "pliant.daemon.event-queue=10", NULL);
+    joined("n0", 1);
+    cfg.endpoint = s.events;
+    cr_assert(eq(int, rpc_link_open(&cfg, &events, &err), 0));
+    while (last == 0) {
+        make_events(2);
+        while (rpc_link_receive(events, &m) == 1)
+            last = m.header.sequence;
+    }
+    make_events(3000); /* far more than what queues and the system's buffers hold */
+    full_kb = memory_kb(s.pid);
+    make_events(3000);
+    later_kb = memory_kb(s.pid);
+    cr_expect(later_kb < full_kb + full_kb / 4, "%lld KiB became %lld", (long long)full_kb,
+              (long long)later_kb);
+    while (missed == 0) { /* what waits is read; then comes what is new */
+        make_events(2);
+        while (rpc_link_receive(events, &m) == 1) {
+            missed += m.header.sequence - last - 1;
+            last = m.header.sequence;
+        }
+    }
+    rpc_link_close(&events);
+}
 
 Test(requests, whatever_they_say_the_daemon_answers_and_lives)
 {

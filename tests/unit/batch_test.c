@@ -30,7 +30,8 @@ static struct batch_input keyed(uint32_t partitions, uint32_t subpartitions, con
                                 .intra = true};
 }
 
-Test(batch, a_source_gets_its_own_parallelism_or_the_default_within_its_maximum)
+Test(batch,
+     a_source_gets_its_own_parallelism_or_the_default_within_its_maximum) /* known trouble 082 */
 {
     static const struct {
         struct batch_vertex vertex;

@@ -123,7 +123,7 @@ Test(creating, reserves_all_or_nothing) /* [S-CEG-4, S-CEG-5] */
     world_free(&w);
 }
 
-Test(creating, finds_each_way_a_slot_can_be_gone) /* [S-CEG-4, S-DRN-11] */
+Test(creating, finds_each_way_a_slot_can_be_gone) /* [S-CEG-4, S-DRN-11]; known trouble 066 */
 {
     for (int way = 0; way < 5; way++) {
         struct world w = planned((struct world_spec){0}, 2, 2);
@@ -145,7 +145,7 @@ Test(creating, finds_each_way_a_slot_can_be_gone) /* [S-CEG-4, S-DRN-11] */
     }
 }
 
-Test(creating, goes_back_to_waiting_when_the_host_has_no_slots) /* [S-CEG-5] */
+Test(creating, goes_back_to_waiting_when_the_host_has_no_slots) /* [S-CEG-5]; known trouble 066 */
 {
     struct world w = planned((struct world_spec){.options = {FIXED}}, 4, 0);
     uint32_t first = w.plan;
@@ -358,7 +358,8 @@ Test(creating, too_few_slots_are_a_creation_failure_too) /* [S-CEG-12] */
     world_free(&w);
 }
 
-Test(creating, spreads_over_nodes_by_one_at_most) /* six subtasks, three nodes of four slots */
+Test(creating, spreads_over_nodes_by_one_at_most) /* six subtasks, three nodes of four slots; known
+                                                     trouble 079 */
 {
     static const char *const spread[] = {"nodes", "domains"};
 
