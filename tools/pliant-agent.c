@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "spec/options.h"
+#include "util/ascii.h"
 #include "util/duration.h"
 
 #define DEFAULT_ENDPOINT "tcp://127.0.0.1:6180"
@@ -260,6 +261,8 @@ static int take_option(struct command_line *c, int code)
     case 'D':
         return define(c, optarg);
     case OPT_NODE:
+        if (!ascii_is_plain(optarg))
+            return complain("--node: %s: accepted: visible ASCII characters but \" \\ /", optarg);
         return read_name("--node", optarg, &o->node);
     case OPT_ZONE:
         return read_name("--zone", optarg, &o->zone);

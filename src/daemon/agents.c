@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/agents_impl.h"
+#include "util/ascii.h"
 
 static const struct pliant_alloc *const hash_alloc = NULL;
 
@@ -103,6 +104,8 @@ struct hello {
     struct node_drain drain;
 };
 
+#define NODE_NAMES "visible ASCII characters but \" \\ /"
+
 static int read_id(const struct doc_file *f, const struct doc *map, const char *key, uint64_t *ret,
                    struct spec_error *err)
 {
@@ -124,8 +127,10 @@ static int read_hello(struct daemon *d, const struct doc_file *f, struct hello *
 {
     int r = doc_string(f, f->root, "node", PLIANT_NAME_MAX, &ret->name, err);
 
-    if (r == -ENOENT || (r == 0 && !*ret->name))
+    if (r == -ENOENT)
         return doc_error(f, f->root, err, "node: missing; accepted: its name");
+    if (r == 0 && !ascii_is_plain(ret->name))
+        return doc_error(f, doc_get(f->root, "node"), err, "accepted: " NODE_NAMES);
     if (r == 0)
         r = read_id(f, f->root, "incarnation", &ret->incarnation, err);
     if (r == 0 && doc_get(f->root, "epoch"))

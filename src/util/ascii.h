@@ -19,6 +19,16 @@ static inline char ascii_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
+/* A name as hosts and pods have them: visible characters, none that quotes or divides elsewhere. */
+static inline bool ascii_is_plain(const char *text)
+{
+    const char *c = text;
+
+    while (*c > ' ' && *c < 127 && *c != '"' && *c != '\\' && *c != '/')
+        c++;
+    return *text && !*c;
+}
+
 /* Equal but for case? */
 static inline bool ascii_equal(const char *a, const char *b)
 {
