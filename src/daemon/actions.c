@@ -275,6 +275,7 @@ static void carry_out(struct daemon *d, struct daemon_job *job, const struct pli
     case PLIANT_ACT_CHECKPOINT:
         checkpoints_trigger(d, job, a);
         return;
+    case PLIANT_ACT_RELEASE_RESULT: /* tasks keep their results themselves */
     case PLIANT_ACT_REGISTER: /* of worker groups, which report to groups.c */
     case PLIANT_ACT_REPORT_TAKEN:
         return;

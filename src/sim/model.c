@@ -885,6 +885,11 @@ static void deploy(struct model *m, const struct pliant_action *act,
     m->deployed[id->vertex.v - 1] += !region_starts(m);
 }
 
+static void release_result(struct model *m, const struct pliant_action *act)
+{
+    (void)m, (void)act;
+}
+
 static void cancel(struct model *m, const struct pliant_task *id, int64_t now_ms)
 {
     struct model_task *task = model_task(m, id->vertex.v - 1, id->subtask);
@@ -1044,6 +1049,9 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
         return;
     case PLIANT_ACT_RELEASE:
         release(m, act, now_ms, sched);
+        return;
+    case PLIANT_ACT_RELEASE_RESULT:
+        release_result(m, act);
         return;
     case PLIANT_ACT_DEPLOY:
         deploy(m, act, sched);

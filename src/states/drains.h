@@ -21,6 +21,10 @@ struct state drain_began(struct pliant_sched *s, struct pool_node *node);
 struct state drain_over(struct pliant_sched *s); /* a node's: withdrawn, or it is gone */
 struct state drain_checkpoint_done(struct pliant_sched *s);
 struct state drain_checkpoint_failed(struct pliant_sched *s);
+/* Does a node drain that has tasks of the job? */
+bool drain_any(const struct pliant_sched *s);
+/* The adaptive way to move: the job restarts. */
+struct state drain_restart(struct pliant_sched *s, pliant_node_id node);
 /* Move now, whatever it costs. */
 struct state drain_move(struct pliant_sched *s);
 struct state drain_due(struct pliant_sched *s, struct deadline *due);
