@@ -366,7 +366,8 @@ static int deploy(struct host *h, int64_t now_ms, const struct pliant_action *ac
         return -ENOMEM;
     if (!node) /* it left in this very step: the scheduler knows, or will hear of it */
         return 0;
-    if (h->broken) { /* the scheduler has given up what was under way, and takes none before all run */
+    if (h->broken) { /* the scheduler has given up what was under way, and takes none before all run
+                      */
         h->broken = false;
         h->epoch++;
     }

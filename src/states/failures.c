@@ -145,7 +145,8 @@ static void fail_slot(struct pliant_sched *s, const struct pool_node *node, uint
         uint32_t v = job->group_members[m];
 
         if (slot.subtask < s->graph.parallelism[v] &&
-            task_seated(&s->graph.vertices[v].tasks[slot.subtask]))
+            task_seated(&s->graph.vertices[v].tasks[slot.subtask]) &&
+            s->graph.vertices[v].tasks[slot.subtask].slot == row)
             fail_task(s, node, v, slot.subtask, reason);
     }
 }

@@ -83,12 +83,19 @@ static void find(struct pliant_sched *s)
 
 /* ---- the line --------------------------------------------------------------------------- */
 
+/* At least 1 ms: with no delay either, a job without slots would restart for ever within one step.
+ */
+static int64_t patience_ends(const struct pliant_sched *s, const struct asking *asking)
+{
+    int64_t timeout_ms = s->cfg.slot_request_timeout_ms;
+
+    return instant_after(asking->since_ms, timeout_ms > 0 ? timeout_ms : 1);
+}
+
 static void arm_timeout(struct pliant_sched *s)
 {
     struct scheduling *g = &s->scheduling;
-    int64_t at_ms = g->line.n > 0
-                        ? instant_after(g->line.v[0].since_ms, s->cfg.slot_request_timeout_ms)
-                        : PLIANT_NEVER;
+    int64_t at_ms = g->line.n > 0 ? patience_ends(s, &g->line.v[0]) : PLIANT_NEVER;
 
     if (at_ms == PLIANT_NEVER)
         deadline_clear(&g->timeout);
@@ -281,9 +288,7 @@ struct state scheduling_timed_out(struct pliant_sched *s)
 
     snprintf(cause, sizeof cause, "not enough resources: slots were not there within %lld ms",
              (long long)s->cfg.slot_request_timeout_ms);
-    for (; gone < g->line.n && instant_after(g->line.v[gone].since_ms,
-                                             s->cfg.slot_request_timeout_ms) <= s->clock.now_ms;
-         gone++) {
+    for (; gone < g->line.n && patience_ends(s, &g->line.v[gone]) <= s->clock.now_ms; gone++) {
         uint32_t region = g->line.v[gone].region, v, i;
         struct task *task = regional_task(
             s, s->regional.regions.members[s->regional.regions.first[region]], &v, &i);
@@ -331,6 +336,8 @@ static struct state look(struct pliant_sched *s)
 {
     struct state next = regional_pending(&s->regional) ? regional_look(s) : STAY;
 
+    if (next.id == STATE_STAY)
+        next = drain_consider(s); /* who has to leave a node goes first */
     if (next.id == STATE_STAY)
         serve(s);
     return next;
@@ -487,6 +494,8 @@ static bool node_lost(struct pliant_sched *s, const struct pool_node *node,
 
 static bool concerns_all(const struct pliant_sched *s, const struct failure *failure)
 {
+    if (failure->class.moved)
+        return false;
     return s->cfg.failover_strategy == PLIANT_FAILOVER_FULL || s->regional.fallen.n == 0 ||
            failure->why.reason == PLIANT_REASON_GLOBAL_FAILURE ||
            failure->why.reason == PLIANT_REASON_TOO_MANY_CHECKPOINT_FAILURES;
