@@ -80,7 +80,7 @@ static void find_slots(struct pliant_sched *s, const struct sort_item *tasks, si
     uint32_t *slots = outbox_block(s, (size_t)units + 1, sizeof *slots);
     uint32_t *next = group_slots ? group_slots + s->job->n_groups : NULL;
 
-    if (!group_slots || !slots || !place_units_anew(s, group_slots, units, slots))
+    if (!group_slots || !slots || s->no_memory || !place_units_anew(s, group_slots, units, slots))
         return; /* no memory */
     for (uint32_t g = 1; g < s->job->n_groups; g++)
         next[g] = next[g - 1] + group_slots[g - 1];

@@ -95,11 +95,11 @@ Test(scheduling, a_job_starts_at_once_with_all_its_tasks_and_waits_for_no_other_
 {
     struct world w = WORLD(two, blocking_pointwise, FIXED_DELAY("9", "1 s"));
 
-    world_start(&w); /* [F-1.4-START] */
+    world_start(&w); /* [P-SCHED-1] */
     cr_assert(eq(int, pliant_state(w.s), PLIANT_EXECUTING));
     cr_assert(eq(u32, world_counts(&w).tasks, 4));
     cr_assert(eq(u32, world_counts(&w).tasks_live, 0));
-    cr_assert(eq(u32, world_counts(&w).desired, 2));
+    cr_assert(eq(u32, world_counts(&w).desired, 2)); /* [P-SCHED-7] */
     cr_assert(eq(u32, world_counts(&w).minimal, 2));
     world_node(&w, "n1", 1);
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING), "one region fits");
@@ -119,7 +119,7 @@ Test(scheduling, a_region_starts_when_all_that_it_reads_from_outside_is_consumab
     expect_states(&w, A, PLIANT_TASK_RUNNING);
     expect_states(&w, B, PLIANT_TASK_CREATED);
     finish(&w, A, 0);
-    expect_states(&w, B, PLIANT_TASK_CREATED); /* [F-1.4-INPUTS] */
+    expect_states(&w, B, PLIANT_TASK_CREATED); /* [P-SCHED-2] */
     finish(&w, A, 1);
     expect_states(&w, B, PLIANT_TASK_RUNNING);
     finish_vertex(&w, B);
@@ -147,7 +147,7 @@ Test(scheduling, all_tasks_of_a_region_start_together_in_the_slots_of_their_unit
     world_node(&w, "n1", 3);
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
     cr_assert(eq(int, state_of(&w, B, 0), PLIANT_TASK_RUNNING));
-    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_CREATED), "not half of a region");
+    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_CREATED), "not half of it [P-SCHED-3]");
     cr_assert(eq(int, state_of(&w, B, 1), PLIANT_TASK_CREATED));
     world_free(&w);
 
@@ -189,13 +189,13 @@ Test(scheduling, slots_that_do_not_come_in_time_are_a_failure_like_any_other)
     cr_assert(eq(i64, next.at_ms, 300000));
     world_to(&w, 299999);
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
-    world_to(&w, 300000); /* [F-1.4-SLOTS] */
+    world_to(&w, 300000); /* [P-SCHED-4] */
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RESTARTING));
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING), "the other region runs on");
     world_to(&w, 301000);
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
-    cr_assert(eq(int, pliant_failure_at(w.s, 0)->items[0].reason,
-                 PLIANT_REASON_NOT_ENOUGH_RESOURCES));
+    cr_assert(
+        eq(int, pliant_failure_at(w.s, 0)->items[0].reason, PLIANT_REASON_NOT_ENOUGH_RESOURCES));
     world_to(&w, 601000); /* it asked again at 301000 */
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_FAILED));
     world_free(&w);
@@ -215,7 +215,7 @@ Test(scheduling, parallelism_is_fixed_and_edges_are_wired_as_the_job_says)
     finish(&w, A, 3);
     cr_assert(eq(int, state_of(&w, B, 1), PLIANT_TASK_RUNNING));
     cr_assert(eq(int, state_of(&w, B, 0), PLIANT_TASK_CREATED));
-    world_bounds(&w, 1, 2); /* [F-1.4-FIXED] */
+    world_bounds(&w, 1, 2); /* [P-SCHED-5] */
     refused = world_action(&w, PLIANT_ACT_REFUSED, 0);
     cr_assert(refused && refused->flag[0] == PLIANT_REASON_FIXED_PARALLELISM);
     world_node(&w, "n2", 9);
@@ -236,7 +236,7 @@ Test(scheduling, results_that_nobody_will_read_any_more_are_released)
     world_start(&w);
     finish_vertex(&w, A);
     cr_assert(eq(sz, world_count(&w, PLIANT_ACT_RELEASE_RESULT), 0));
-    finish(&w, B, 1); /* [F-1.4-RELEASE] */
+    finish(&w, B, 1); /* [P-SCHED-6] */
     act = world_action(&w, PLIANT_ACT_RELEASE_RESULT, 0);
     cr_assert(act != NULL);
     cr_assert(eq(u32, act->result.edge, 0));
@@ -262,14 +262,14 @@ Test(scheduling, finished_producers_restart_only_when_their_results_are_not_avai
     world_node(&w, "n1", 4);
     world_start(&w);
     finish_vertex(&w, A);
-    world_fail_task(&w, B, 0, true); /* [F-2-AVAILABLE] */
+    world_fail_task(&w, B, 0, true); /* [P-SET-2] */
     expect_states(&w, A, PLIANT_TASK_FINISHED);
     expect_states(&w, B, PLIANT_TASK_RUNNING);
     cr_assert(eq(u32, attempt(&w, A, 0), 1));
     cr_assert(eq(u32, attempt(&w, B, 0), 2));
     cr_assert(eq(u32, attempt(&w, B, 1), 1), "b:1 is another region");
 
-    fail_to_read(&w, B, 1, 0); /* [F-2-ERROR]: a:0 again, and with it all that read it */
+    fail_to_read(&w, B, 1, 0); /* [P-SET-3]: a:0 again, and with it all that read it */
     cr_assert(eq(u32, attempt(&w, A, 0), 2));
     cr_assert(eq(u32, attempt(&w, A, 1), 1));
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
@@ -297,7 +297,7 @@ Test(scheduling, a_result_that_was_released_is_made_anew)
                                                       .input_lost = true,
                                                       .edge = 1,
                                                       .producer = 0}});
-    expect_states(&w, A, PLIANT_TASK_RUNNING); /* [F-2-AVAILABLE] */
+    expect_states(&w, A, PLIANT_TASK_RUNNING); /* [P-SET-2] */
     expect_states(&w, B, PLIANT_TASK_CREATED);
     expect_states(&w, C, PLIANT_TASK_CREATED);
     finish_vertex(&w, A);
@@ -316,7 +316,7 @@ Test(scheduling, a_result_that_is_lost_with_its_node_is_made_anew_if_somebody_wa
     world_node(&w, "n1", 1);
     world_node(&w, "n2", 1);
     finish(&w, A, 0);
-    world_lose(&w, "n1"); /* [F-2-NODE] */
+    world_lose(&w, "n1"); /* [P-SET-6] */
     cr_assert(eq(u32, attempt(&w, A, 0), 2));
     cr_assert(eq(u32, attempt(&w, A, 1), 1));
     world_node(&w, "n3", 1);
@@ -349,14 +349,14 @@ Test(scheduling, a_failure_restarts_its_region_and_what_reads_from_it)
     finish(&w, A, 0);
     finish(&w, B, 0);
     cr_assert(eq(int, state_of(&w, C, 0), PLIANT_TASK_RUNNING));
-    world_fail_task(&w, B, 1, true); /* [F-2-SET] */
+    world_fail_task(&w, B, 1, true); /* [P-SET-1] */
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RESTARTING));
     cr_assert(eq(sz, world_count(&w, PLIANT_ACT_CANCEL), 1)); /* a:1 */
     world_to(&w, 1000);
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
     cr_assert(eq(u32, attempt(&w, A, 1), 2));
     cr_assert(eq(u32, attempt(&w, B, 1), 2));
-    cr_assert(eq(u32, attempt(&w, C, 1), 1), "not started: walked through only");
+    cr_assert(eq(u32, attempt(&w, C, 1), 1), "not started: walked through only [P-SET-4]");
     cr_assert(eq(u32, attempt(&w, A, 0), 1));
     cr_assert(eq(u32, attempt(&w, C, 0), 1));
     cr_assert(eq(u64, world_counts(&w).restarts, 1));
@@ -371,7 +371,7 @@ Test(scheduling, finished_tasks_of_a_region_that_restarts_restart_too)
     world_node(&w, "n1", 8);
     world_start(&w);
     finish(&w, A, 0);
-    world_fail_task(&w, B, 0, true); /* [F-2-SET] */
+    world_fail_task(&w, B, 0, true); /* [P-SET-1] */
     cr_assert(eq(u32, attempt(&w, A, 0), 2));
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
     world_free(&w);
@@ -384,7 +384,7 @@ Test(scheduling, full_and_global_failures_restart_every_task)
 
     world_node(&w, "n1", 8);
     world_start(&w);
-    world_fail_task(&w, B, 0, true); /* [F-2-FULL] */
+    world_fail_task(&w, B, 0, true); /* [P-SET-5] */
     for (uint32_t v = A; v <= C; v++)
         for (uint32_t i = 0; i < 2; i++)
             cr_assert(eq(u32, attempt(&w, v, i), 2), "%u:%u", v, i);
@@ -393,7 +393,7 @@ Test(scheduling, full_and_global_failures_restart_every_task)
     w = WORLD(three, mixed, FIXED_DELAY("99", "0 s"));
     world_node(&w, "n1", 8);
     world_start(&w);
-    world_fail(&w, true); /* [F-3.7] */
+    world_fail(&w, true); /* [P-FO-7] */
     cr_assert(eq(int, pliant_state(w.s), PLIANT_EXECUTING));
     for (uint32_t v = A; v <= C; v++)
         for (uint32_t i = 0; i < 2; i++)
@@ -411,7 +411,7 @@ Test(scheduling, of_overlapping_plans_the_later_one_owns_a_task)
     finish(&w, B, 0);
     world_fail_task(&w, C, 0, true); /* plan 1: c:0 */
     world_to(&w, 400);
-    world_fail(&w, true); /* plan 2: all [F-3.3] */
+    world_fail(&w, true); /* plan 2: all [P-FO-3] */
     world_to(&w, 1000);
     cr_assert(eq(u32, attempt(&w, C, 0), 1), "the earlier plan has nothing left");
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RESTARTING));
@@ -425,23 +425,22 @@ Test(scheduling, of_overlapping_plans_the_later_one_owns_a_task)
 /* Two regions, exponential back-off 1 s: worked in 3.10. */
 Test(scheduling, two_failures_close_together_are_one_attempt_where_the_strategy_merges_them)
 {
-    struct world w =
-        WORLD(two, pipelined, "restart-strategy.type", "exponential-delay",
-              "restart-strategy.exponential-delay.initial-backoff", "1 s",
-              "restart-strategy.exponential-delay.jitter-factor", "0");
+    struct world w = WORLD(two, pipelined, "restart-strategy.type", "exponential-delay",
+                           "restart-strategy.exponential-delay.initial-backoff", "1 s",
+                           "restart-strategy.exponential-delay.jitter-factor", "0");
 
     world_node(&w, "n1", 2);
     world_start(&w);
     world_fail_task(&w, A, 0, true);
     world_to(&w, 400);
     world_fail_task(&w, B, 1, true);
-    cr_assert(eq(u64, world_counts(&w).restarts, 1)); /* [F-3.10] */
+    cr_assert(eq(u64, world_counts(&w).restarts, 1)); /* [P-FO-10] */
     world_to(&w, 999);
     cr_assert(eq(u32, world_counts(&w).tasks_running, 0));
     world_to(&w, 1000);
     cr_assert(eq(u32, world_counts(&w).tasks_running, 4));
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
-    cr_assert(eq(u32, pliant_failure_at(w.s, 0)->n, 2), "concurrent [F-3.6]");
+    cr_assert(eq(u32, pliant_failure_at(w.s, 0)->n, 2), "concurrent [P-FO-6]");
     cr_assert(pliant_failure_at(w.s, 1) == NULL);
     world_free(&w);
 
@@ -456,7 +455,7 @@ Test(scheduling, two_failures_close_together_are_one_attempt_where_the_strategy_
     cr_assert(eq(u32, world_counts(&w).tasks_running, 2));
     world_to(&w, 1400);
     cr_assert(eq(u32, world_counts(&w).tasks_running, 4));
-    cr_assert(eq(u32, pliant_failure_at(w.s, 0)->n, 1), "an entry each [F-3.6]");
+    cr_assert(eq(u32, pliant_failure_at(w.s, 0)->n, 1), "an entry each [P-FO-6]");
     cr_assert(eq(u32, pliant_failure_at(w.s, 1)->n, 1));
     cr_assert(eq(u32, pliant_failure_at(w.s, 1)->items[0].task.vertex.v, A));
     world_free(&w);
@@ -470,9 +469,9 @@ Test(scheduling, the_delay_and_the_cancelling_run_side_by_side)
     world_start(&w);
     w.cancels = false;
     world_fail_task(&w, A, 0, true);
-    world_to(&w, 5000); /* [F-3.2] */
+    world_to(&w, 5000); /* [P-FO-2] */
     cr_assert(eq(int, state_of(&w, B, 0), PLIANT_TASK_CANCELING));
-    world_fail_task(&w, B, 0, true); /* it was going down: no news [F-3.1] */
+    world_fail_task(&w, B, 0, true); /* it was going down: no news [P-FO-1] */
     cr_assert(eq(int, state_of(&w, B, 0), PLIANT_TASK_RUNNING), "at once: the delay is over");
     cr_assert(eq(u64, world_counts(&w).restarts, 1));
     world_free(&w);
@@ -486,21 +485,21 @@ Test(scheduling, a_job_that_fails_says_why)
     world_node(&w, "n1", 2);
     world_start(&w);
     world_fail_task(&w, A, 0, true);
-    world_fail_task(&w, A, 1, true); /* [F-3.1-REFUSED] */
+    world_fail_task(&w, A, 1, true); /* [P-FO-9] */
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_FAILED));
     last = pliant_failure_at(w.s, 0);
     cr_assert(eq(int, last->items[0].reason, PLIANT_REASON_RESTARTS_SUPPRESSED));
     cr_assert(last->items[0].task.vertex.v == 0);
     cr_assert(eq(str, (char *)last->items[0].cause,
                  "Recovery is suppressed by fixed-delay (attempts 1, delay 0 ms): it broke"));
-    cr_assert(eq(u32, last->n, 2), "with the current attempt that failed [F-3.6]");
+    cr_assert(eq(u32, last->n, 2), "with the current attempt that failed [P-FO-6]");
     cr_assert(eq(str, (char *)pliant_failure_at(w.s, 1)->items[0].cause, "it broke"));
     world_free(&w);
 
     w = WORLD(two, pipelined, FIXED_DELAY("1", "0 s"));
     world_node(&w, "n1", 2);
     world_start(&w);
-    world_fail_task(&w, A, 0, false); /* [F-3.1-UNRECOVERABLE] */
+    world_fail_task(&w, A, 0, false); /* [P-FO-9] */
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_FAILED));
     cr_assert(eq(str, (char *)pliant_failure_at(w.s, 0)->items[0].cause,
                  "The failure is not recoverable: it broke"));
@@ -514,7 +513,7 @@ Test(scheduling, a_cancel_stops_what_runs_and_forgets_what_waits)
     world_node(&w, "n1", 2);
     world_start(&w);
     world_fail_task(&w, A, 0, true);
-    world_plain(&w, PLIANT_EV_CANCEL); /* [F-3.8] */
+    world_plain(&w, PLIANT_EV_CANCEL); /* [P-FO-8] */
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_CANCELED));
     world_to(&w, 120000);
     world_free(&w);
@@ -540,7 +539,7 @@ Test(scheduling, a_region_is_restored_from_the_latest_checkpoint)
     world_taken(&w, PLIANT_EV_CHECKPOINT_COMPLETED, true);
     world_to(&w, 20000);
     cr_assert(eq(u64, w.checkpoint, 2));
-    world_fail_task(&w, A, 0, true); /* [F-3.4]: the pending one is given up */
+    world_fail_task(&w, A, 0, true); /* [P-FO-4]: the pending one is given up */
     act = world_action(&w, PLIANT_ACT_DEPLOY, 0);
     cr_assert(act && act->deploy.restore == 1);
     world_taken(&w, PLIANT_EV_CHECKPOINT_COMPLETED, true);
@@ -582,7 +581,7 @@ Test(scheduling, regions_leave_a_draining_node_and_the_others_stay)
     world_node(&w, "n2", 1);
     world_node(&w, "n3", 1);
     world_drain(&w, "n1", 60000); /* without checkpoints: at once, there is room */
-    cr_assert(eq(u64, world_counts(&w).drain_moves, 1));
+    cr_assert(eq(u64, world_counts(&w).drain_moves, 1)); /* [P-SCHED-9] */
     cr_assert(eq(u32, attempt(&w, A, 0), 2));
     cr_assert(eq(u32, attempt(&w, A, 1), 1));
     cr_assert(eq(u32, world_counts(&w).tasks_running, 4));
@@ -614,7 +613,7 @@ Test(scheduling, jobs_that_another_scheduler_must_run_are_refused)
         size_t n;
         const char *scheduler, *says;
     } table[] = {
-        {mixed, 2, "adaptive", "jobmanager.scheduler: default"}, /* [F-MIXED] */
+        {mixed, 2, "adaptive", "jobmanager.scheduler: default"}, /* [P-SCHED-8] */
         {stages, 2, "adaptive", "jobmanager.scheduler: adaptive"},
         {mixed, 2, "default", NULL},
         {stages, 2, "default", NULL},
