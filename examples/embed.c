@@ -95,7 +95,9 @@ static void start_task(struct pliant_task task, const char *node)
     if (n_workers < COUNT(workers) - 1 && pthread_create(&w->thread, NULL, run_task, w) == 0)
         n_workers++;
     else
-        post((struct pliant_event){PLIANT_EV_TASK_FAILED, .failure = {task, true, "no thread"}});
+        post((struct pliant_event){
+            PLIANT_EV_TASK_FAILED,
+            .failure = {.task = task, .recoverable = true, .cause = "no thread"}});
 }
 
 /* One task, or all on a node, or all. */

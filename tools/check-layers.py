@@ -50,6 +50,8 @@ SYMBOLS = {
     "memchr": "the same",
     "strlen": "the same",
     "strcmp": "the same",
+    "strchr": "the same",
+    "strcspn": "the same",
     "snprintf": "texts of errors and of options",
     "vsnprintf": "the same",
     "pow": "back-off: initial x multiplier^k",

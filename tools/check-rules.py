@@ -48,7 +48,7 @@ def main():
                 later.add(rule)
 
     where = {}
-    for path in sorted(tests.rglob("*.c")):
+    for path in sorted(path for path in tests.rglob("*") if path.suffix in (".c", ".py")):
         for rule in named(path.read_text()):
             where.setdefault(rule, path.relative_to(tests))
 

@@ -92,6 +92,25 @@ static enum exit_code print_plan(struct ctl *c)
     return ctl_table_end(&t, stdout);
 }
 
+/* A name that is used again by accident goes on with the old run: that is worth a word [W-DRV-3].
+ */
+static void say_resumed(const struct ctl *c)
+{
+    const struct doc *run = doc_get(c->reply.root, "resumed"),
+                     *age = run ? doc_get(run, "age_ms") : NULL;
+    const struct doc *checkpoint = run ? doc_get(run, "checkpoint") : NULL;
+    char span[CTL_TIME_TEXT];
+
+    if (!run || run->kind != DOC_MAP)
+        return;
+    fputs("pliantctl: the run ", stderr);
+    ctl_put(stderr, ctl_text(run, "run"));
+    fprintf(stderr, " was begun %s ago; it goes on from ",
+            ctl_span(span, age && age->kind == DOC_NUMBER ? (int64_t)age->number : 0));
+    ctl_put(stderr, checkpoint && checkpoint->kind == DOC_STRING ? checkpoint->text : "its start");
+    fputs("\n", stderr);
+}
+
 static enum exit_code submitted(struct ctl *c)
 {
     enum exit_code code;
@@ -99,6 +118,7 @@ static enum exit_code submitted(struct ctl *c)
 
     if (c->given[CTL_DRY_RUN])
         return c->given[CTL_JSON] ? ctl_print_reply(c) : print_plan(c);
+    say_resumed(c);
     code = told(c, "", ctl_text(c->reply.root, "job"));
     if (code != DONE || !c->given[CTL_WAIT])
         return code;

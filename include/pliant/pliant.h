@@ -576,7 +576,7 @@ struct pliant_counts {
     uint64_t region_restarts;
     /* worker groups: what their budgets were charged, all launches that failed among it */
     uint64_t failures_charged, preemptions_charged, launch_failures;
-    uint32_t group_attempt;  /* as pliant_group_attempt() */
+    uint64_t group_attempt;  /* as pliant_group_attempt() */
     uint64_t events_ignored; /* not current, or not for this state */
     uint64_t checkpoint;     /* id of the last completed one; 0: none */
     int64_t checkpoint_at_ms;

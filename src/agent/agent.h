@@ -125,7 +125,7 @@ struct task {
     struct doc_file doc; /* its DEPLOYMENT; the strings below are borrowed from it */
     const char *name, *cwd, *restore, *root;
     const struct doc *command, *env, *peers;
-    bool group;
+    bool group, one_device; /* one_device: it sees that of its slot alone */
     uint32_t parallelism;
     char *text; /* the same as text, for the keeper */
     size_t text_size;
@@ -167,8 +167,8 @@ struct session {
     enum session_state state;
     struct rpc_identity *identity; /* NULL: no keys */
     struct rpc_link *link;
-    struct source source;
-    size_t endpoint;      /* which of them is tried */
+    struct source source, watch; /* what comes; that there is a new connection */
+    size_t endpoint;             /* which of them is tried */
     uint64_t sent, heard; /* sequence numbers */
     uint64_t epoch;       /* the highest one seen */
     bool gap;             /* a message of ours was dropped: HELLO again */

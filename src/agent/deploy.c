@@ -15,6 +15,8 @@
 #define PATH_MAX_BYTES 4095u
 #define TEXT_MAX (128u * 1024u) /* of an argument or a variable: the kernel's own limit */
 
+#define DEVICES "CUDA_VISIBLE_DEVICES"
+
 extern char **environ;
 
 /* ---- reading ------------------------------------------------------------------------------------
@@ -49,6 +51,7 @@ bool deploy_read(struct task *t, struct spec_error *err)
         doc_optional(
             doc_int(f, d, "stop_timeout_ms", 0, DOC_INTEGER_MAX, &t->stop_timeout_ms, err)) < 0 ||
         doc_optional(doc_bool(f, d, "group", &t->group, err)) < 0 ||
+        doc_optional(doc_bool(f, d, "one_device", &t->one_device, err)) < 0 ||
         doc_optional(doc_int(f, d, "parallelism", 1, UINT32_MAX, &parallelism, err)) < 0 ||
         doc_optional(doc_container(f, d, "peers", DOC_LIST, &t->peers, err)) < 0)
         return false;
@@ -169,6 +172,22 @@ static bool is_inherited_first(const char *name)
            strcmp(name, "TORCH_NCCL_ASYNC_ERROR_HANDLING") == 0;
 }
 
+/* The slot's device alone, of those that would be visible: "2,5" in slot 1 becomes "5" [7.1]. */
+static void narrow_devices(struct VEC_environment *env, uint32_t slot)
+{
+    char **all = find_variable(env, DEVICES, strlen(DEVICES));
+    const char *at = all ? *all + sizeof DEVICES : "";
+
+    for (uint32_t i = 0; i < slot && *at; i++) {
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    if (*at)
+        put_variable(env, must_format(DEVICES "=%.*s", (int)strcspn(at, ","), at));
+    else
+        put_variable(env, must_format(DEVICES "=%u", slot));
+}
+
 /* What the agent was started with, then the deployment's, then what only the agent knows
  * [W-ENV-1]. */
 static void make_environment(const struct agent *a, const struct task *t,
@@ -182,6 +201,8 @@ static void make_environment(const struct agent *a, const struct task *t,
     for (const struct doc *d = t->env ? t->env->child : NULL; d; d = d->next)
         if (!is_inherited_first(d->key) || !find_variable(env, d->key, strlen(d->key)))
             put_variable(env, must_format("%s=%s", d->key, d->text));
+    if (t->one_device)
+        narrow_devices(env, t->slot);
     put_variable(env, must_format(KIN_MARK "%s/s", t->dir));
     put_variable(env, must_format("PLIANT_LOG_DIR=%s", logs));
     put_variable(env, must_format("PLIANT_PREEMPTION_FILE=%s/preemption.json", t->dir));

@@ -95,7 +95,7 @@ static void say_hello(struct agent *a)
 /* ---- the link
  * -------------------------------------------------------------------------------------- */
 
-/* The descriptor is edge-triggered and only a hint: every turn receives. */
+/* The descriptors are edge-triggered and only hints: every turn receives. */
 static void link_ready(struct agent *a, void *self, uint32_t events)
 {
     (void)a;
@@ -105,7 +105,8 @@ static void link_ready(struct agent *a, void *self, uint32_t events)
 
 static void close_link(struct agent *a)
 {
-    source_leave(a, &a->session.source); /* the descriptor is ZeroMQ's */
+    source_leave(a, &a->session.source); /* the descriptors are ZeroMQ's */
+    source_leave(a, &a->session.watch);
     rpc_link_close(&a->session.link);
 }
 
@@ -141,8 +142,10 @@ static int64_t next_backoff(struct session *s)
 static void open_link(struct agent *a)
 {
     struct session *s = &a->session;
-    struct rpc_link_config cfg = {
-        .endpoint = a->opts->endpoints.v[s->endpoint], .identity = s->identity, .queue = QUEUE};
+    struct rpc_link_config cfg = {.endpoint = a->opts->endpoints.v[s->endpoint],
+                                  .identity = s->identity,
+                                  .watched = true,
+                                  .queue = QUEUE};
     struct spec_error err;
     int r = rpc_link_open(&cfg, &s->link, &err);
 
@@ -156,6 +159,7 @@ static void open_link(struct agent *a)
     }
     s->open_at_ms = PLIANT_NEVER;
     source_open(a, &s->source, rpc_link_fd(s->link), EPOLLIN, link_ready, NULL);
+    source_open(a, &s->watch, rpc_link_watch_fd(s->link), EPOLLIN, link_ready, NULL);
     say_hello(a);
 }
 
@@ -341,10 +345,20 @@ static void take_message(struct agent *a, const struct rpc_message *m)
     take_in(a, (enum message_type)h->type, a->in.root);
 }
 
+/* The connection broke and is back before it was missed. The daemon waits only 2 s for a word. */
+static void meet_again(struct agent *a)
+{
+    if (!a->session.link || !rpc_link_renewed(a->session.link))
+        return;
+    say(SAY_INFO, "msg=\"connected again\"");
+    say_hello(a);
+}
+
 void session_receive(struct agent *a)
 {
     struct rpc_message m;
 
+    meet_again(a);
     for (int i = 0; a->session.link && a->exit_code < 0; i++) {
         if (i == A_TURN) {
             a->again = true;

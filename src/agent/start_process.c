@@ -16,9 +16,10 @@ extern char **environ;
 
 enum step { STEP_INPUT, STEP_STDOUT, STEP_STDERR, STEP_DIRECTORY, STEP_RUN };
 
+/* The child writes it and the parent reads it, which no compiler would expect: it is volatile. */
 struct failure {
-    volatile enum step step;
-    volatile int error;
+    enum step step;
+    int error;
 };
 
 static bool open_as(int as, const char *path, int flags)
@@ -41,14 +42,14 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static bool next_step(struct failure *f, enum step step)
+static bool next_step(volatile struct failure *f, enum step step)
 {
     f->step = step;
     return true;
 }
 
 /* In the child: only system calls, and no change of our memory but to `f`. */
-static void become(const struct keeper_start *start, struct failure *f)
+static void become(const struct keeper_start *start, volatile struct failure *f)
 {
     const int append = O_WRONLY | O_CREAT | O_APPEND;
 
@@ -63,12 +64,12 @@ static void become(const struct keeper_start *start, struct failure *f)
     _exit(127);
 }
 
-static void say_why(const struct keeper_start *start, const struct failure *f, char *why,
+static void say_why(const struct keeper_start *start, enum step step, int error, char *why,
                     size_t size)
 {
-    const char *reason = strerror(f->error);
+    const char *reason = strerror(error);
 
-    switch (f->step) {
+    switch (step) {
     case STEP_INPUT:
         snprintf(why, size, "cannot open /dev/null: %s", reason);
         return;
@@ -90,7 +91,7 @@ static void say_why(const struct keeper_start *start, const struct failure *f, c
 int start_process(const struct keeper_start *start, pid_t *ret_pid, char *why, size_t why_size)
 {
     char **own = environ;
-    struct failure f = {0};
+    volatile struct failure f = {0};
     pid_t pid;
 
     environ = (char **)(uintptr_t)start->envp; /* execvp() looks for the program in its PATH */
@@ -103,7 +104,7 @@ int start_process(const struct keeper_start *start, pid_t *ret_pid, char *why, s
         return -errno;
     }
     if (f.error) { /* the child is dead, and waited for with all the others */
-        say_why(start, &f, why, why_size);
+        say_why(start, f.step, f.error, why, why_size);
         return -f.error;
     }
     *ret_pid = pid;

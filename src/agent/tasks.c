@@ -15,6 +15,7 @@
 #define USAGE_MS 10000
 #define PORT_RETRY_WINDOW_MS 30000 /* after its start a port that is taken is a reason [7.2] */
 #define ERROR_FILE_MAX (1024u * 1024u)
+#define NOT_EXECUTED 127      /* as shells say it */
 #define BY_SIGNAL 256         /* added to the code of a stopped task that a signal ended */
 #define STOP_TIMEOUT_MS 30000 /* where the deployment names none */
 
@@ -482,6 +483,7 @@ void tasks_ended(struct agent *a, const struct keeper_message *m)
         return;
     if (m->how == KEEPER_NOT_STARTED) {
         task_fail_to_start(a, t, m->text);
+        t->end.code = NOT_EXECUTED;
         return;
     }
     t->end = (struct task_end){

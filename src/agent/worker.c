@@ -814,6 +814,7 @@ void worker_report_taken(struct agent *a, const struct doc *body)
         free(t->checkpoint);
         t->checkpoint = t->report.name;
         t->report.name = NULL;
+        t->wanted.n = 0; /* a group was asked to report one, and has; without directories */
     }
     pending_clear(&t->report);
     keep_note(a, t);

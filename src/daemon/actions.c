@@ -126,7 +126,7 @@ static bool is_ours(struct daemon *d, struct daemon_job *job, pliant_slot_id slo
     return node && slots_find(d, node, job, pliant_slot_index(job->sched, slot)) != UINT32_MAX;
 }
 
-/* A graph needs nothing built: the slots are there or they are not. */
+/* A graph needs nothing built: the slots are there or they are not. A group needs more. */
 static void reserve(struct daemon *d, struct daemon_job *job, const struct pliant_action *a)
 {
     struct pliant_event ev = {.kind = PLIANT_EV_SLOTS_RESERVED, .plan = {.plan = a->reserve.plan}};
@@ -134,7 +134,10 @@ static void reserve(struct daemon *d, struct daemon_job *job, const struct plian
     for (uint32_t i = 0; i < a->reserve.n && ev.kind == PLIANT_EV_SLOTS_RESERVED; i++)
         if (!is_ours(d, job, a->reserve.slots[i]))
             ev.kind = PLIANT_EV_SLOTS_REFUSED;
-    job_fact(d, job, &ev);
+    if (job->group && ev.kind == PLIANT_EV_SLOTS_RESERVED)
+        group_reserve(d, job, a);
+    else
+        job_fact(d, job, &ev);
 }
 
 static void deploy(struct daemon *d, struct daemon_job *job, const struct pliant_action *a)
@@ -153,6 +156,8 @@ static void cancel(struct daemon *d, struct daemon_job *job, const struct pliant
 
     if (!task)
         return; /* it has ended: the fact is on its way */
+    if (group_cancels_held(d, task))
+        return;
     stop_task(d, job, task);
     tell_task(d, job, task, PLIANT_TASK_CANCELING, NULL);
 }
@@ -208,6 +213,10 @@ static void notify(struct daemon *d, struct daemon_job *job, const struct pliant
 
     if (!node)
         return;
+    if (job->group) {
+        group_notify(d, job);
+        return;
+    }
     for (const struct daemon_task *task = node->tasks; task; task = task->next)
         if (task->job == job && task->key.attempt > attempt)
             attempt = task->key.attempt;
@@ -275,9 +284,13 @@ static void carry_out(struct daemon *d, struct daemon_job *job, const struct pli
     case PLIANT_ACT_CHECKPOINT:
         checkpoints_trigger(d, job, a);
         return;
-    case PLIANT_ACT_RELEASE_RESULT: /* tasks keep their results themselves */
-    case PLIANT_ACT_REGISTER: /* of worker groups, which report to groups.c */
+    case PLIANT_ACT_REGISTER:
+        group_register(d, job, a);
+        return;
     case PLIANT_ACT_REPORT_TAKEN:
+        group_report_taken(d, job, a);
+        return;
+    case PLIANT_ACT_RELEASE_RESULT: /* tasks keep their results themselves */
         return;
     case PLIANT_ACT_NOTIFY:
         notify(d, job, a);
@@ -290,6 +303,8 @@ static void carry_out(struct daemon *d, struct daemon_job *job, const struct pli
         return;
     case PLIANT_ACT_STATE_CHANGED:
         state_changed(d, job, a);
+        if (a->flag[1] == PLIANT_EXECUTING)
+            group_is_up(d, job);
         return;
     case PLIANT_ACT_STATUS_CHANGED:
         status_changed(d, job, a);

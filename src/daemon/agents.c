@@ -83,10 +83,14 @@ void agents_resync(struct daemon *d)
     }
 }
 
+/* One that beats faster than it was told to is not answered faster. */
 static void heartbeat(struct daemon *d, struct daemon_node *node)
 {
     struct json j = {.v = (char[]){'{', '}'}, .n = 2};
 
+    if (d->clock.awake_ms < node->answer_at_ms)
+        return;
+    node->answer_at_ms = d->clock.awake_ms + d->opts.heartbeat_interval_ms / 4;
     send_now(d, node, MESSAGE_HEARTBEAT, &j);
 }
 
@@ -159,6 +163,7 @@ static void bind_session(struct daemon *d, struct daemon_node *node, const struc
     node->seq_in = m->header.sequence;
     node->seq_out = 0;
     node->behind = false;
+    node->answer_at_ms = d->clock.awake_ms;
     HASH_ADD_KEYPTR(by_peer, d->sessions, node->peer.bytes, node->peer.size, node);
     need(node->by_peer.tbl);
     node_heard(d, node);
@@ -256,6 +261,7 @@ static void begin_session(struct daemon *d, const struct rpc_message *m, const s
                  "one?\" node=%s epoch=%" PRIu64,
                  log_quoted(h->name).v, h->epoch);
     take_over_drain(d, node, &h->drain);
+    groups_node_back(d, node);
 }
 
 static void take_hello(struct daemon *d, const struct rpc_message *m, const struct doc_file *f)
@@ -381,6 +387,43 @@ static void take_end_of_data(struct daemon *d, struct daemon_node *node,
                  &(struct pliant_event){.kind = PLIANT_EV_TASK_END_OF_DATA, .task = n.task});
 }
 
+/* Of a live task of a worker group. */
+static void take_of_group(struct daemon *d, const struct rpc_message *m, const struct doc_file *f,
+                          void (*take)(struct daemon *d, struct daemon_job *job,
+                                       const struct pliant_task *task, const struct doc_file *f,
+                                       const struct doc *body))
+{
+    struct pliant_task_info info;
+    struct spec_error err;
+    struct named n;
+
+    if (named_read(d, f, f->root, &n, &err) < 0)
+        malformed(d, m, &err);
+    else if (named_believed(&n, &info) && n.job->group)
+        take(d, n.job, &n.task, f, f->root);
+}
+
+static void take_report(struct daemon *d, struct daemon_node *node, const struct rpc_message *m,
+                        const struct doc_file *f)
+{
+    (void)node;
+    take_of_group(d, m, f, group_report);
+}
+
+static void take_enter(struct daemon *d, struct daemon_node *node, const struct rpc_message *m,
+                       const struct doc_file *f)
+{
+    (void)node;
+    take_of_group(d, m, f, group_enter);
+}
+
+static void take_port(struct daemon *d, struct daemon_node *node, const struct rpc_message *m,
+                      const struct doc_file *f)
+{
+    (void)m;
+    group_port(d, node, f, f->root);
+}
+
 static void take_withdrawal(struct daemon *d, struct daemon_node *node, const struct rpc_message *m,
                             const struct doc_file *f)
 {
@@ -407,7 +450,8 @@ static void dispatch(struct daemon *d, struct daemon_node *node, const struct rp
         {MESSAGE_TASKS, take_tasks}, {MESSAGE_DRAIN, take_drain},
         {MESSAGE_PARTS, take_parts}, {MESSAGE_DRAIN_WITHDRAWN, take_withdrawal},
         {MESSAGE_USAGE, take_usage}, {MESSAGE_END_OF_DATA, take_end_of_data},
-        {MESSAGE_LOG, take_log},
+        {MESSAGE_LOG, take_log},     {MESSAGE_REPORT, take_report},
+        {MESSAGE_ENTER, take_enter}, {MESSAGE_PORT, take_port},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

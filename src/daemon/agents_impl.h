@@ -42,8 +42,6 @@ int node_read(const struct doc_file *f, const struct doc *map, struct daemon_nod
 /* `map` may be absent or null: none. */
 int node_read_drain(const struct daemon *d, const struct doc_file *f, const struct doc *map,
                     struct node_drain *ret, struct spec_error *err);
-/* A task is over, for whatever reason: it is forgotten here. */
-void node_task_over(struct daemon *d, struct daemon_task *task);
 /* Lives of the node that jobs gave up end with their last task. */
 void node_close_lives(struct daemon *d, struct daemon_node *node);
 bool node_has_open_life(const struct daemon_node *node, const struct daemon_job *job);

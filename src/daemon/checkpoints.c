@@ -19,7 +19,6 @@
 #include "daemon/daemon.h"
 #include "daemon/manifest.h"
 
-#define FILE_SCHEME "file://"
 #define SHOWN_MAX 200 /* rows of a document */
 
 struct part {
@@ -32,6 +31,7 @@ struct pending {
     uint64_t id;
     bool savepoint;
     bool then_finish; /* it is the savepoint of a stop */
+    bool is_whole;    /* a checkpoint with its manifest, of which the core is being told */
     char *dir;
     int64_t triggered_at_ms, triggered_unix_ms;
     struct VEC(struct part) parts; /* by vertex and subtask */
@@ -68,18 +68,10 @@ static void pending_free(struct pending *p)
 
 /* ---- where ---------------------------------------------------------------------------------- */
 
-static const char *option(const struct daemon_job *job, const char *key)
-{
-    const char *text = options_text(&job->options, key);
-
-    return strncmp(text, FILE_SCHEME, sizeof FILE_SCHEME - 1) == 0 ? text + sizeof FILE_SCHEME - 1
-                                                                   : text;
-}
-
 /* The directory of all checkpoints of the job. */
 static int root_of(const struct daemon *d, const struct daemon_job *job, char ret[PATH_MAX])
 {
-    const char *dir = option(job, "execution.checkpointing.dir");
+    const char *dir = job_path_option(job, "execution.checkpointing.dir");
     int n = *dir ? snprintf(ret, PATH_MAX, "%s/%s", dir, job->id)
                  : snprintf(ret, PATH_MAX, "%s/checkpoints/%s", d->opts.state_dir, job->id);
 
@@ -98,7 +90,7 @@ static int place_of(const struct daemon *d, const struct daemon_job *job, const 
         n = snprintf(ret, PATH_MAX, "%s/chk-%" PRIu64, root, p->id);
     } else {
         if (!dir || !*dir)
-            dir = option(job, "execution.checkpointing.savepoint-dir");
+            dir = job_path_option(job, "execution.checkpointing.savepoint-dir");
         n = snprintf(ret, PATH_MAX, "%s/savepoint-%.6s-%" PRIu64, dir, job->id, p->id);
     }
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
@@ -247,6 +239,15 @@ static void tell(struct daemon *d, const struct daemon_job *job, const struct pe
     events_end(d);
 }
 
+static struct pending *pending_of(const struct daemon_job *job, uint64_t id)
+{
+    struct pending *p = job->checkpoints ? job->checkpoints->pending : NULL;
+
+    while (p && p->id != id)
+        p = p->next;
+    return p;
+}
+
 static void unlink_pending(struct checkpoints *c, const struct pending *p)
 {
     struct pending **at = &c->pending;
@@ -383,9 +384,38 @@ static void finish_tasks(struct daemon *d, struct daemon_job *job)
             stop_task(d, job, task);
 }
 
+static void savepoint_completed(struct daemon *d, struct daemon_job *job, struct pending *p)
+{
+    put_row(d, job, p, "completed", total_bytes(p), NULL);
+    unlink_pending(of(job), p);
+    if (p->then_finish)
+        finish_tasks(d, job);
+    pending_free(p);
+}
+
+/* The core has taken the word that it is whole. One that it has given up meanwhile, because the job
+ * restarts, is none: the job does not start from it. */
+void checkpoints_told(struct daemon *d, struct daemon_job *job, uint64_t id)
+{
+    struct pending *p = pending_of(job, id);
+    struct pliant_counts counts;
+
+    if (!p || !p->is_whole)
+        return;
+    pliant_counts(job->sched, &counts);
+    if (counts.checkpoint != id) {
+        drop(d, job, p, "the job was no longer executing");
+        return;
+    }
+    put_row(d, job, p, "completed", total_bytes(p), NULL);
+    tell(d, job, p, "completed", total_bytes(p), NULL);
+    unlink_pending(of(job), p);
+    keep(d, of(job), p);
+    pending_free(p);
+}
+
 static void complete(struct daemon *d, struct daemon_job *job, struct pending *p)
 {
-    struct checkpoints *c = of(job);
     struct spec_error err;
     int r = sync_dirs(job, p);
 
@@ -397,15 +427,11 @@ static void complete(struct daemon *d, struct daemon_job *job, struct pending *p
         fail(d, job, p, true, err.text);
         return;
     }
-    put_row(d, job, p, "completed", total_bytes(p), NULL);
-    tell(d, job, p, "completed", total_bytes(p), NULL);
     tell_core(d, job, p);
-    unlink_pending(c, p);
-    if (p->then_finish)
-        finish_tasks(d, job);
-    if (!p->savepoint)
-        keep(d, c, p);
-    pending_free(p);
+    if (p->savepoint)
+        savepoint_completed(d, job, p);
+    else
+        p->is_whole = true;
 }
 
 /* ---- the trigger ---------------------------------------------------------------------------- */
@@ -459,7 +485,10 @@ static bool ask_node(const struct daemon_job *job, const struct pending *p,
     json_reset(j);
     json_begin(j, NULL, '{');
     json_string(j, "job", job->id);
-    json_id(j, "id", p->id);
+    if (job->group)
+        json_null(j, "id");
+    else
+        json_id(j, "id", p->id);
     json_bool(j, "savepoint", p->savepoint);
     json_string(j, "dir", p->dir);
     json_begin(j, "tasks", '[');
@@ -520,6 +549,11 @@ void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct 
                           .triggered_unix_ms = d->clock.unix_ms,
                           .next = c->pending};
     c->pending = p;
+    if (job->group) {
+        put_row(d, job, p, "pending", 0, NULL);
+        ask(d, job, p); /* the workers report one when they can */
+        return;
+    }
     gather_parts(d, job, p);
     pliant_counts(job->sched, &counts);
     if (p->parts.n < counts.tasks_running || p->parts.n == 0) {
@@ -536,16 +570,33 @@ void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct 
     ask(d, job, p);
 }
 
-/* ---- parts ---------------------------------------------------------------------------------- */
-
-static struct pending *pending_of(const struct daemon_job *job, uint64_t id)
+void checkpoints_reported(struct daemon *d, struct daemon_job *job, const char *path,
+                          uint64_t bytes)
 {
-    struct pending *p = job->checkpoints ? job->checkpoints->pending : NULL;
+    struct checkpoints *c = of(job);
 
-    while (p && p->id != id)
-        p = p->next;
-    return p;
+    drop_given_up(d, job, false, false);
+    while (c->pending) {
+        struct pending *p = c->pending;
+
+        free(p->dir);
+        p->dir = need_text(path);
+        put_row(d, job, p, "completed", bytes, NULL);
+        tell(d, job, p, "completed", bytes, NULL);
+        tell_core(d, job, p);
+        group_note_row(job, &(struct store_checkpoint){.id = p->id,
+                                                       .savepoint = p->savepoint,
+                                                       .path = path,
+                                                       .bytes = bytes,
+                                                       .triggered_unix_ms = p->triggered_unix_ms});
+        unlink_pending(c, p);
+        if (p->then_finish)
+            finish_tasks(d, job);
+        pending_free(p);
+    }
 }
+
+/* ---- parts ---------------------------------------------------------------------------------- */
 
 static struct part *part_of(const struct pending *p, const struct pliant_task *task)
 {
@@ -642,6 +693,7 @@ void checkpoints_task_over(struct daemon *d, struct daemon_job *job, const struc
 struct found {
     struct daemon *d;
     struct checkpoints *c;
+    bool group;
     struct VEC(struct pending) pending; /* dir: a copy */
     struct VEC(struct pending) gone;    /* completed, but no longer there */
 };
@@ -657,7 +709,9 @@ static int find_row(void *ctx, const struct store_checkpoint *row)
     struct pending *at;
     struct kept *kept;
 
-    if (strcmp(row->status, "pending") == 0) {
+    if (strcmp(row->status, "pending") != 0 && found->group) {
+        free(p.dir); /* it stands in the manifest of the run (groups.c) */
+    } else if (strcmp(row->status, "pending") == 0) {
         at = need(vec_push(NULL, &found->pending));
         *at = p;
     } else if (strcmp(row->status, "completed") == 0 && !row->savepoint && p.dir &&
@@ -725,7 +779,7 @@ static bool pends_savepoint(const struct found *found)
 
 void checkpoints_lost(struct daemon *d, struct daemon_job *job)
 {
-    struct found found = {.d = d, .c = of(job)};
+    struct found found = {.d = d, .c = of(job), .group = job->group != NULL};
     struct spec_error err;
 
     if (store_checkpoints(d->store, job->id, find_row, &found, &err) < 0)
@@ -763,26 +817,42 @@ const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t 
     return NULL;
 }
 
-uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
-                                 pliant_vertex_id vertex)
+/* The manifest that a job restores from, read once. NULL: it can't be had. */
+static const struct manifest *restored(struct daemon *d, struct daemon_job *job, uint64_t id)
 {
     struct checkpoints *c = of(job);
     struct spec_error err;
     const char *dir;
 
-    if (!c->restored || c->restored_id != id) {
-        manifest_close(&c->restored);
-        dir = checkpoints_path(d, job, id);
-        if (!dir)
-            return 0;
-        if (manifest_open(dir, &c->restored, &err) < 0) {
-            log_line(3, "msg=\"a manifest can't be read\" job=%s cause=%s", job->id,
-                     log_quoted(err.text).v);
-            return 0;
-        }
-        c->restored_id = id;
+    if (c->restored && c->restored_id == id)
+        return manifest_of(c->restored);
+    manifest_close(&c->restored);
+    dir = checkpoints_path(d, job, id);
+    if (!dir)
+        return NULL;
+    if (manifest_open(dir, &c->restored, &err) < 0) {
+        log_line(3, "msg=\"a manifest can't be read\" job=%s cause=%s", job->id,
+                 log_quoted(err.text).v);
+        return NULL;
     }
-    return manifest_parallelism(manifest_of(c->restored), vertex_name(job, vertex));
+    c->restored_id = id;
+    return manifest_of(c->restored);
+}
+
+uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
+                                 pliant_vertex_id vertex)
+{
+    const struct manifest *m = restored(d, job, id);
+
+    return m ? manifest_parallelism(m, vertex_name(job, vertex)) : 0;
+}
+
+bool checkpoints_has_part(struct daemon *d, struct daemon_job *job, uint64_t id,
+                          pliant_vertex_id vertex, uint32_t subtask)
+{
+    const struct manifest *m = restored(d, job, id);
+
+    return m && manifest_has_part(m, vertex_name(job, vertex), subtask);
 }
 
 /* ---- retention ------------------------------------------------------------------------------ */

@@ -3,6 +3,18 @@
 
 #include <time.h>
 
+#define STRETCH_MS 1000
+#define STRETCH_MIN_MS 20 /* no busy loop */
+
+static int64_t stretch(int64_t patience_ms)
+{
+    int64_t third_ms = patience_ms / 3;
+
+    if (third_ms < STRETCH_MIN_MS)
+        return STRETCH_MIN_MS;
+    return third_ms < STRETCH_MS ? third_ms : STRETCH_MS;
+}
+
 static int64_t read_ms(clockid_t which)
 {
     struct timespec t;
@@ -11,7 +23,7 @@ static int64_t read_ms(clockid_t which)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-void clock_start(struct daemon_clock *c, int64_t not_before_ms)
+void clock_start(struct daemon_clock *c, int64_t not_before_ms, int64_t patience_ms)
 {
     int64_t boot_ms = read_ms(CLOCK_BOOTTIME), unix_ms = read_ms(CLOCK_REALTIME);
     int64_t now_ms = unix_ms > not_before_ms ? unix_ms : not_before_ms;
@@ -20,7 +32,8 @@ void clock_start(struct daemon_clock *c, int64_t not_before_ms)
                                .boot_ms = boot_ms,
                                .now_ms = now_ms,
                                .awake_ms = now_ms,
-                               .unix_ms = unix_ms};
+                               .unix_ms = unix_ms,
+                               .stretch_ms = stretch(patience_ms)};
 }
 
 void clock_take(struct daemon_clock *c, int64_t boot_ms, int64_t unix_ms)
@@ -29,7 +42,7 @@ void clock_take(struct daemon_clock *c, int64_t boot_ms, int64_t unix_ms)
 
     c->boot_ms += passed_ms;
     c->now_ms = c->boot_ms + c->offset_ms;
-    c->awake_ms += passed_ms < CLOCK_STRETCH_MS ? passed_ms : CLOCK_STRETCH_MS;
+    c->awake_ms += passed_ms < c->stretch_ms ? passed_ms : c->stretch_ms;
     c->unix_ms = unix_ms;
 }
 

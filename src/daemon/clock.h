@@ -3,7 +3,7 @@
  *     now     drives the cores: Unix time at the first look, then CLOCK_BOOTTIME, so it goes on
  *             during a suspend and does not follow NTP; never below what a journal has seen
  *     awake   liveness: like now, but a stretch in which the reactor did not run (suspend, SIGSTOP,
- *             a debugger) counts as one second at most: agents could not be heard in it
+ *             a debugger) counts as stretch_ms at most: agents could not be heard in it
  *     unix    the wall clock, for instants that cross the edges
  */
 #ifndef PLIANT_DAEMON_CLOCK_H
@@ -14,11 +14,11 @@
 struct daemon_clock {
     int64_t offset_ms, boot_ms;        /* now = boot time + offset */
     int64_t now_ms, awake_ms, unix_ms; /* as of the last look */
+    int64_t stretch_ms;                /* the reactor looks at the clock more often than this */
 };
 
-#define CLOCK_STRETCH_MS 1000 /* the reactor looks at the clock more often than this */
-
-void clock_start(struct daemon_clock *c, int64_t not_before_ms);
+/* `patience_ms`: for how long a peer may be silent; a stretch counts as a third of it at most. */
+void clock_start(struct daemon_clock *c, int64_t not_before_ms, int64_t patience_ms);
 void clock_look(struct daemon_clock *c);
 /* The same with given readings of CLOCK_BOOTTIME and CLOCK_REALTIME. */
 void clock_take(struct daemon_clock *c, int64_t boot_ms, int64_t unix_ms);

@@ -81,6 +81,7 @@ struct daemon_node {
     int64_t heard_at_ms;    /* awake time */
     int64_t lost_at_ms;     /* awake time; when it counts as lost unless it speaks */
     int64_t resynced_at_ms; /* awake time; of the last RESYNC */
+    int64_t answer_at_ms;   /* awake time; a heartbeat before that is not answered */
 
     bool draining, drained_by_operator;
     enum pliant_drain_reason drain_reason;
@@ -97,6 +98,12 @@ struct daemon_node {
 
 /* ---- jobs -------------------------------------------------------------------------------- */
 
+/* Of a worker that failed while others of its group still came up (group_launch.c). */
+struct held_end {
+    enum pliant_death death;
+    char cause[PLIANT_CAUSE_MAX];
+};
+
 /* What the host knows of an attempt, beside what the core does. Keyed by job, vertex, subtask,
  * attempt; from its deployment until its end was taken in or its node is lost. */
 struct daemon_task {
@@ -111,8 +118,9 @@ struct daemon_task {
     int64_t since_unix_ms;
     uint64_t rss_bytes, cpu_ms;
     bool stopping;
-    bool given_up; /* the core counts it as lost [GIVE_UP_NODE] */
-    uint64_t seen; /* the last HELLO that named it */
+    bool given_up;         /* the core counts it as lost [GIVE_UP_NODE] */
+    struct held_end *held; /* NULL: none; it has failed, which the core is not told yet */
+    uint64_t seen;         /* the last HELLO that named it */
     UT_hash_handle hh;
 };
 
@@ -183,6 +191,7 @@ struct daemon {
     uint64_t event_sequence; /* of the last event that was put out */
     bool share_slots;        /* slots came, went, or were given back */
     bool tidy_after_commit;  /* checkpoints_tidy() has something to delete */
+    int64_t groups_at_ms;    /* groups_expire() has nothing to do before; PLIANT_NEVER: nothing */
     bool store_failed;
     bool ending, stop_jobs;
     /* since the start, for PING */
@@ -214,6 +223,9 @@ void job_free(struct daemon_job *job); /* one that is not registered */
 int job_submit(struct daemon *d, const char *spec, size_t size, const char *file,
                const struct doc *options, const struct doc_file *f, const char *id,
                struct daemon_job **ret, struct spec_error *err);
+/* An option that names a place in the file system, without "file://". */
+const char *job_path_option(const struct daemon_job *job, const char *key);
+int64_t job_stop_timeout_ms(const struct daemon_job *job); /* from SIGTERM to SIGKILL */
 struct daemon_job *job_find(struct daemon *d, const char *id_prefix_or_name,
                             struct spec_error *err);
 struct daemon_task *job_task(struct daemon_job *job, const struct pliant_task *task); /* or NULL */
@@ -252,6 +264,8 @@ void node_lose(struct daemon *d, struct daemon_node *node, const char *why);
 void node_drain(struct daemon *d, struct daemon_node *node, enum pliant_drain_reason reason,
                 int64_t end_at_ms, bool by_operator);
 void node_undrain(struct daemon *d, struct daemon_node *node);
+/* A task is over, for whatever reason: it is forgotten here. */
+void node_task_over(struct daemon *d, struct daemon_task *task);
 void node_await(struct daemon *d, struct daemon_node *node, int64_t usual_ms); /* to come back */
 int node_of_store(struct daemon *d, const struct store_node *row, struct spec_error *err);
 void agents_resync(struct daemon *d); /* all of them say HELLO */
@@ -314,6 +328,7 @@ void deploy_forget_node(struct daemon *d, struct daemon_node *node); /* nothing 
 void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct pliant_action *act);
 void checkpoints_part(struct daemon *d, struct daemon_job *job, const struct doc_file *f,
                       const struct doc *part);
+void checkpoints_told(struct daemon *d, struct daemon_job *job, uint64_t id); /* its core, of one */
 void checkpoints_task_over(struct daemon *d, struct daemon_job *job,
                            const struct pliant_task *task);
 void checkpoints_lost(struct daemon *d, struct daemon_job *job); /* after recovery: none goes on */
@@ -321,27 +336,65 @@ void checkpoints_lost(struct daemon *d, struct daemon_job *job); /* after recove
 const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t id);
 /* How many subtasks of a vertex wrote their part of it, by its manifest; 0: none did. Cheap: asked
  * for each task that is deployed. */
+/* Has this subtask a part in it? */
+bool checkpoints_has_part(struct daemon *d, struct daemon_job *job, uint64_t id,
+                          pliant_vertex_id vertex, uint32_t subtask);
 uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
                                  pliant_vertex_id vertex);
+/* Workers of a group have reported one, and it is registered: what was asked for is there. */
+void checkpoints_reported(struct daemon *d, struct daemon_job *job, const char *path,
+                          uint64_t bytes);
 void checkpoints_free(struct daemon_job *job);
 void checkpoints_tidy(struct daemon *d); /* after a commit: delete what retention lets go */
 /* Rows of a document, newest first. */
 void checkpoints_write(struct daemon *d, struct daemon_job *job, struct json *j);
 
-/* ---- groups.c ----------------------------------------------------------------------------- */
+/* ---- groups.c and those that groups_impl.h names --------------------------------------------- */
 
-int group_open(struct daemon *d, struct daemon_job *job,
-               struct spec_error *err); /* manifest, lease */
+/* Does the job say which run it is? */
+int group_check(const struct daemon_job *job, struct spec_error *err);
+/* Take the run's lease and read its manifest; of a graph job nothing. -EBUSY, -EUCLEAN, -EINVAL
+ * with *err; the job has then no group. */
+int group_open(struct daemon *d, struct daemon_job *job, struct spec_error *err);
+/* The core is there, new or recovered: it is told what the run has registered without it. */
+void group_begin(struct daemon *d, struct daemon_job *job);
+void group_free(struct daemon_job *job);
+/* The answer to SUBMIT names a run that is gone on with [W-DRV-3]. */
+void group_write_resumed(struct daemon *d, const struct daemon_job *job, struct json *j);
+const char *group_run_dir(const struct daemon_job *job);
+char *group_restore_dir(const struct daemon_job *job); /* "": from the start; the caller frees */
+
+/* A row of a checkpoint in the run: it will say so when the run lets that go. */
+void group_note_row(struct daemon_job *job, const struct store_checkpoint *row);
+
+/* What agents say of live tasks of the group. */
 void group_report(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
                   const struct doc_file *f, const struct doc *report);
 void group_enter(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
                  const struct doc_file *f, const struct doc *enter);
-void group_reserve(struct daemon *d, struct daemon_job *job, const struct pliant_action *act);
-void group_port(struct daemon *d, struct daemon_job *job, const struct doc_file *f,
+void group_port(struct daemon *d, const struct daemon_node *node, const struct doc_file *f,
                 const struct doc *port);
-void group_environment(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
-                       struct json *env);
-void group_close(struct daemon *d, struct daemon_job *job);
+void groups_node_back(struct daemon *d, struct daemon_node *node); /* its session begins */
+void groups_node_lost(struct daemon *d, const struct daemon_node *node);
+
+/* Actions. RESERVE: all of the slots are the job's; the answer comes later. */
+void group_reserve(struct daemon *d, struct daemon_job *job, const struct pliant_action *act);
+void group_register(struct daemon *d, struct daemon_job *job, const struct pliant_action *act);
+void group_report_taken(struct daemon *d, struct daemon_job *job, const struct pliant_action *act);
+
+/* A worker has failed: true if the core is told later, since its group is still coming up. */
+bool group_holds_end(struct daemon *d, struct daemon_task *task, const struct pliant_event *failed);
+void group_is_up(struct daemon *d, struct daemon_job *job);
+bool group_cancels_held(struct daemon *d, struct daemon_task *task); /* false: it is none */
+
+/* A node with some of its workers drains, or does no longer: all ranks are told. */
+void group_notify(struct daemon *d, struct daemon_job *job);
+void groups_node_undrained(struct daemon *d, const struct daemon_node *node);
+/* When its workers are killed at the latest, since nodes go; PLIANT_NEVER [W-SIG-3]. */
+int64_t group_kill_at_ms(const struct daemon_job *job);
+
+void groups_expire(struct daemon *d);
+int64_t groups_next_deadline(const struct daemon *d);
 
 /* ---- requests.c, status.c, events.c --------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/group_env.h"
 
 #define MESSAGE_ENOUGH (4u << 20) /* bytes of a list; what comes then begins another message */
 #define PEERS_MAX 1024u           /* tasks of a job that are told of each other */
@@ -131,29 +132,35 @@ static struct json *element(struct daemon *d, const char *job, const char *verte
 
 /* ---- stopping ------------------------------------------------------------------------------- */
 
-void stop_stray(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
-                uint32_t subtask, uint32_t attempt, int64_t timeout_ms)
+static void gather_stop(struct daemon *d, struct daemon_node *node, struct json *j,
+                        int64_t timeout_ms, int64_t kill_at_ms)
 {
-    struct json *j;
-
-    if (node->state != NODE_UP)
-        return; /* its next HELLO tells what is to be stopped */
-    j = element(d, job, vertex, subtask, attempt);
+    if (node->draining && node->drain_end_at_ms < kill_at_ms)
+        kill_at_ms = node->drain_end_at_ms;
     json_int(j, "stop_timeout_ms", timeout_ms);
-    if (node->draining && node->drain_end_at_ms != PLIANT_NEVER)
-        json_int(j, "kill_at_unix_ms", clock_to_unix(&d->clock, node->drain_end_at_ms));
+    if (kill_at_ms != PLIANT_NEVER)
+        json_int(j, "kill_at_unix_ms", clock_to_unix(&d->clock, kill_at_ms));
     json_end(j, '}');
     gather(d, node, &node->stop);
 }
 
+void stop_stray(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
+                uint32_t subtask, uint32_t attempt, int64_t timeout_ms)
+{
+    if (node->state == NODE_UP) /* else its next HELLO tells what is to be stopped */
+        gather_stop(d, node, element(d, job, vertex, subtask, attempt), timeout_ms, PLIANT_NEVER);
+}
+
 void stop_task(struct daemon *d, struct daemon_job *job, struct daemon_task *task)
 {
+    const char *vertex =
+        pliant_job_vertex_name(job->spec.job, (pliant_vertex_id){task->key.vertex});
+
     task->stopping = true;
-    stop_stray(d, task->node, job->id,
-               pliant_job_vertex_name(job->spec.job, (pliant_vertex_id){task->key.vertex}),
-               task->key.subtask, task->key.attempt,
-               task->given_up ? 0
-                              : options_duration_ms(&job->options, "pliant.agent.stop-timeout"));
+    if (task->node->state == NODE_UP)
+        gather_stop(d, task->node,
+                    element(d, job->id, vertex, task->key.subtask, task->key.attempt),
+                    task->given_up ? 0 : job_stop_timeout_ms(job), group_kill_at_ms(job));
 }
 
 void forget_task(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
@@ -193,11 +200,30 @@ static void count_variable(struct json *j, const char *name, uint32_t value)
     json_string(j, name, text);
 }
 
-static void own_variables(struct json *j, const struct job_command *command)
+static bool job_sets(const struct job_command *command, const char *name)
 {
     for (size_t i = 0; i < command->n_env; i++)
-        if (strncmp(command->env[i].name, OWN_PREFIX, sizeof OWN_PREFIX - 1) != 0)
-            json_member(j, command->env[i].name, command->env[i].value);
+        if (strcmp(command->env[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The job's own, and those of its worker group, which go before them [7.1]. */
+static void job_variables(struct json *j, const struct job_command *command,
+                          const struct group_variable *group, size_t n)
+{
+    for (size_t i = 0; i < command->n_env; i++) {
+        const char *name = command->env[i].name;
+        bool ours = strncmp(name, OWN_PREFIX, sizeof OWN_PREFIX - 1) == 0;
+
+        for (size_t k = 0; k < n && !ours; k++)
+            ours = strcmp(group[k].name, name) == 0 && !group_variable_is_default(name);
+        if (!ours)
+            json_member(j, name, command->env[i].value);
+    }
+    for (size_t k = 0; k < n; k++)
+        if (!group_variable_is_default(group[k].name) || !job_sets(command, group[k].name))
+            json_string(j, group[k].name, group[k].value);
 }
 
 static bool overlaps(const struct deployment *t, uint32_t parallelism, uint32_t subtask)
@@ -208,36 +234,59 @@ static bool overlaps(const struct deployment *t, uint32_t parallelism, uint32_t 
            first <= t->last && last >= t->first;
 }
 
+/* Subtasks of then whose key groups overlap with this one's: first..end - 1 of n. */
+struct old_parts {
+    uint32_t first, end, n;
+};
+
+static struct old_parts old_parts(struct daemon *d, const struct deployment *t)
+{
+    struct old_parts old = {0};
+
+    if (*t->checkpoint)
+        old.n = checkpoints_parallelism(d, t->job, t->restore, t->task.vertex);
+    old.first = old.end = (uint32_t)((uint64_t)t->first * old.n / t->max_parallelism);
+    while (old.end < old.n && overlaps(t, old.n, old.end))
+        old.end++;
+    return old;
+}
+
+/* Had all of them finished before the checkpoint? Then there is nothing left to do for this one. */
+static bool had_finished(struct daemon *d, const struct deployment *t)
+{
+    struct old_parts old = old_parts(d, t);
+
+    for (uint32_t i = old.first; i < old.end; i++)
+        if (checkpoints_has_part(d, t->job, t->restore, t->task.vertex, i))
+            return false;
+    return old.end > old.first;
+}
+
 /* The parts that this subtask must read: a vertex's parts are in the order of their key groups. */
 static void restore_variable(struct daemon *d, const struct deployment *t, struct json *j)
 {
-    uint32_t n =
-        *t->checkpoint ? checkpoints_parallelism(d, t->job, t->restore, t->task.vertex) : 0;
-    uint64_t first = (uint64_t)t->first * n / t->max_parallelism;
+    struct old_parts old = old_parts(d, t);
+    const char *colon = "";
     char *paths = NULL;
     size_t size = 0;
     FILE *out = need(open_memstream(&paths, &size));
 
-    for (uint32_t i = (uint32_t)first; i < n && overlaps(t, n, i); i++)
-        fprintf(out, "%s%s/%s/%" PRIu32 "-%" PRIu32, i > first ? ":" : "", t->checkpoint, t->vertex,
-                i, n);
+    for (uint32_t i = old.first; i < old.end; i++) {
+        if (!checkpoints_has_part(d, t->job, t->restore, t->task.vertex, i))
+            continue; /* it had finished */
+        fprintf(out, "%s%s/%s/%" PRIu32 "-%" PRIu32, colon, t->checkpoint, t->vertex, i, old.n);
+        colon = ":";
+    }
     need(fclose(out) == 0 ? paths : NULL);
     json_string(j, "PLIANT_RESTORE", paths);
     free(paths);
 }
 
-static void variables(struct daemon *d, const struct deployment *t, struct json *j)
+/* Which part of which vertex. */
+static void graph_variables(struct daemon *d, const struct deployment *t, struct json *j)
 {
     char groups[32];
 
-    json_begin(j, "env", '{');
-    own_variables(j, &t->job->spec.vertices[t->task.vertex.v - 1].command);
-    text_variable(j, "PLIANT_JOB_ID", t->job->id);
-    text_variable(j, "PLIANT_JOB_NAME", t->job->name);
-    text_variable(j, "PLIANT_NODE_ID", t->node->name);
-    count_variable(j, "PLIANT_SLOT", t->slot);
-    count_variable(j, "PLIANT_ATTEMPT", t->task.attempt);
-    text_variable(j, "PLIANT_CHECKPOINT_DIR", t->checkpoint);
     text_variable(j, "PLIANT_VERTEX", t->vertex);
     count_variable(j, "PLIANT_SUBTASK", t->task.subtask);
     count_variable(j, "PLIANT_PARALLELISM", t->parallelism);
@@ -245,6 +294,27 @@ static void variables(struct daemon *d, const struct deployment *t, struct json 
     snprintf(groups, sizeof groups, "%" PRIu32 "-%" PRIu32, t->first, t->last);
     text_variable(j, "PLIANT_KEY_GROUPS", groups);
     restore_variable(d, t, j);
+}
+
+static void variables(struct daemon *d, const struct deployment *t, struct json *j)
+{
+    const struct job_command *command = &t->job->spec.vertices[t->task.vertex.v - 1].command;
+    struct group_variable group[GROUP_VARIABLES_MAX];
+    size_t n = t->job->group ? group_environment(t->job, &t->task, t->node, group) : 0;
+
+    json_begin(j, "env", '{');
+    job_variables(j, command, group, n);
+    text_variable(j, "PLIANT_JOB_ID", t->job->id);
+    text_variable(j, "PLIANT_JOB_NAME", t->job->name);
+    text_variable(j, "PLIANT_NODE_ID", t->node->name);
+    count_variable(j, "PLIANT_SLOT", t->slot);
+    count_variable(j, "PLIANT_ATTEMPT",
+                   t->job->group ? pliant_group_attempt(t->job->sched) : t->task.attempt);
+    text_variable(j, "PLIANT_CHECKPOINT_DIR", t->checkpoint);
+    if (t->job->group)
+        text_variable(j, "PLIANT_RUN_DIR", group_run_dir(t->job));
+    else
+        graph_variables(d, t, j);
     json_end(j, '}');
 }
 
@@ -310,11 +380,13 @@ static void write_deployment(struct daemon *d, const struct deployment *t)
     write_command(&job->spec.vertices[t->task.vertex.v - 1].command, j);
     variables(d, t, j);
     json_string(j, "restore", t->checkpoint);
-    json_int(j, "stop_timeout_ms", options_duration_ms(&job->options, "pliant.agent.stop-timeout"));
-    json_bool(j, "group", false);
+    json_int(j, "stop_timeout_ms", job_stop_timeout_ms(job));
+    json_bool(j, "group", job->group != NULL);
+    if (job->config->group.virtual_local_rank && job->group)
+        json_bool(j, "one_device", true);
     json_uint(j, "parallelism", t->parallelism);
-    json_string(j, "checkpoint_root", ""); /* worker groups only */
-    if (counts.tasks <= PEERS_MAX) {
+    json_string(j, "checkpoint_root", job->group ? group_run_dir(job) : "");
+    if (counts.tasks <= PEERS_MAX && !job->group) {
         const struct json *all = peers(d, job);
 
         json_raw(j, "peers", all->v, all->n);
@@ -330,29 +402,41 @@ static void start(struct daemon *d, const struct deployment *t)
     gather(d, t->node, &t->node->deploy);
 }
 
+static bool find_place(struct daemon *d, struct daemon_job *job, pliant_slot_id slot,
+                       struct deployment *t)
+{
+    pliant_node_id id = pliant_slot_node(job->sched, slot);
+
+    t->node = node_find(d, pliant_node_name(job->sched, id));
+    if (!t->node || job_incarnation(job, t->node) != pliant_node_incarnation(job->sched, id))
+        return false;
+    t->slot = slots_find(d, t->node, job, pliant_slot_index(job->sched, slot));
+    return t->slot != UINT32_MAX;
+}
+
 void deploy_task(struct daemon *d, struct daemon_job *job, const struct pliant_task *task,
                  pliant_slot_id slot, uint64_t restore)
 {
-    pliant_node_id id = pliant_slot_node(job->sched, slot);
     struct deployment t = {.job = job,
-                           .node = node_find(d, pliant_node_name(job->sched, id)),
                            .task = *task,
                            .vertex = pliant_job_vertex_name(job->spec.job, task->vertex),
                            .parallelism = pliant_parallelism(job->sched, task->vertex),
                            .max_parallelism =
                                pliant_job_vertex_max_parallelism(job->spec.job, task->vertex),
                            .restore = restore};
-    const char *dir = restore ? checkpoints_path(d, job, restore) : NULL;
-    struct daemon_task *known;
+    char *of_run = job->group ? group_restore_dir(job) : NULL; /* [W-CKP-10] */
+    const char *dir = of_run ? of_run : restore ? checkpoints_path(d, job, restore) : NULL;
 
-    if (!t.node || job_incarnation(job, t.node) != pliant_node_incarnation(job->sched, id))
-        return; /* it is lost, and the job will hear of it */
-    t.slot = slots_find(d, t.node, job, pliant_slot_index(job->sched, slot));
-    if (t.slot == UINT32_MAX)
-        return; /* the same */
     t.checkpoint = dir ? dir : "";
-    pliant_key_group_range(t.max_parallelism, t.parallelism, task->subtask, &t.first, &t.last);
-    known = job_task_add(job, task, t.node, t.slot);
-    known->since_unix_ms = d->clock.unix_ms;
-    start(d, &t);
+    if (find_place(d, job, slot, &t)) { /* else it is lost, and the job will hear of it */
+        pliant_key_group_range(t.max_parallelism, t.parallelism, task->subtask, &t.first, &t.last);
+        if (!job->group && had_finished(d, &t)) {
+            job_fact(d, job,
+                     &(struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED, .task = *task});
+            return;
+        }
+        job_task_add(job, task, t.node, t.slot)->since_unix_ms = d->clock.unix_ms;
+        start(d, &t);
+    }
+    free(of_run);
 }

@@ -292,6 +292,8 @@ static void step(struct daemon *d, struct daemon_job *job, const struct pliant_e
     need(q->event.error == 0 && q->actions.error == 0 ? job : NULL);
     journal(d, job);
     d->steps++;
+    if (ev->kind == PLIANT_EV_CHECKPOINT_COMPLETED)
+        checkpoints_told(d, job, ev->checkpoint.id);
     actions_carry_out(d, job, &acts);
     if (job->ended_unix_ms)
         return;

@@ -36,6 +36,7 @@ static void free_life(struct daemon_job *job)
         job_task_remove(task);
     free_lives(job);
     checkpoints_free(job);
+    group_free(job);
     logs_free(job);
     pliant_sched_destroy(&job->sched);
     job_spec_free(&job->spec);
@@ -55,6 +56,22 @@ void job_free(struct daemon_job *job)
     free_life(job);
     free(job->name);
     free(job);
+}
+
+#define FILE_SCHEME "file://"
+
+const char *job_path_option(const struct daemon_job *job, const char *key)
+{
+    const char *text = options_text(&job->options, key);
+
+    return strncmp(text, FILE_SCHEME, sizeof FILE_SCHEME - 1) == 0 ? text + sizeof FILE_SCHEME - 1
+                                                                   : text;
+}
+
+int64_t job_stop_timeout_ms(const struct daemon_job *job)
+{
+    return job->group ? job->config->group.stop_timeout_ms
+                      : options_duration_ms(&job->options, "pliant.agent.stop-timeout");
 }
 
 static bool is_set(const struct options *o, const char *key)
@@ -212,6 +229,8 @@ int job_decode(struct daemon *d, const char *spec, size_t size, const char *file
         doc_free(&text);
     }
     if (r == 0)
+        r = group_check(job, err);
+    if (r == 0)
         job->options_json = options_text_of(job);
     return made(job, r, ret);
 }
@@ -361,8 +380,11 @@ static void tell_submitted(struct daemon *d, const struct daemon_job *job)
 static int begin(struct daemon *d, struct daemon_job *job, struct spec_error *err)
 {
     struct pliant_error why;
-    int r = pliant_sched_new(job->config, job->spec.job, &job->sched, &why);
+    int r = group_open(d, job, err);
 
+    if (r < 0)
+        return r;
+    r = pliant_sched_new(job->config, job->spec.job, &job->sched, &why);
     need(r != -ENOMEM ? job : NULL);
     if (r < 0) {
         snprintf(err->text, sizeof err->text, "%s: %s", job->file, why.text);
@@ -373,6 +395,7 @@ static int begin(struct daemon *d, struct daemon_job *job, struct spec_error *er
     store_new(d, job);
     job_register(d, job);
     tell_submitted(d, job);
+    group_begin(d, job);
     job_fact(d, job, &(struct pliant_event){.kind = PLIANT_EV_START});
     return 0;
 }
@@ -520,6 +543,7 @@ void job_task_remove(struct daemon_task *t)
     if (t->next)
         t->next->prev = t->prev;
     HASH_DEL(t->job->tasks, t);
+    free(t->held);
     free(t);
 }
 

@@ -237,6 +237,24 @@ uint32_t manifest_parallelism(const struct manifest *m, const char *vertex)
     return 0;
 }
 
+bool manifest_has_part(const struct manifest *m, const char *vertex, uint32_t subtask)
+{
+    size_t low = 0, high = m->n_parts, v = 0;
+
+    while (v < m->n_vertices && strcmp(m->vertices[v].name, vertex) != 0)
+        v++;
+    while (low < high) { /* they are in the order of vertices and subtasks */
+        size_t mid = low + (high - low) / 2;
+        const struct manifest_part *part = &m->parts[mid];
+
+        if (part->vertex < v || (part->vertex == v && part->subtask < subtask))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < m->n_parts && m->parts[low].vertex == v && m->parts[low].subtask == subtask;
+}
+
 void manifest_close(struct manifest_read **r)
 {
     if (!*r)

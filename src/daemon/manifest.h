@@ -69,6 +69,8 @@ int manifest_open(const char *dir, struct manifest_read **ret, struct spec_error
 const struct manifest *manifest_of(const struct manifest_read *r);
 /* Subtasks of a vertex that wrote a part; 0: none. */
 uint32_t manifest_parallelism(const struct manifest *m, const char *vertex);
+/* Did this subtask write one? If not, it had finished before the checkpoint. */
+bool manifest_has_part(const struct manifest *m, const char *vertex, uint32_t subtask);
 void manifest_close(struct manifest_read **r);
 
 /* ---- a run of a worker group ---------------------------------------------------------------- */

@@ -287,6 +287,7 @@ void node_undrain(struct daemon *d, struct daemon_node *node)
     node->drain_end_at_ms = PLIANT_NEVER;
     slots_of_drained_node(d, node);
     node_store(d, node);
+    groups_node_undrained(d, node);
     node_tell(d, node, "undrained", NULL);
 }
 
@@ -374,6 +375,7 @@ void node_lose(struct daemon *d, struct daemon_node *node, const char *why)
     node_tell(d, node, "lost", why);
     node_await(d, node, 0);
     slots_of_lost_node(d, node);
+    groups_node_lost(d, node);
     while (node->tasks)
         node_task_over(d, node->tasks);
     for (struct daemon_job *job = d->jobs; job; job = job->hh.next) {

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 #define AGENTS_A_TURN 2000 /* messages; the rest waits for the next turn */
 #define CLIENTS_A_TURN 200
+#define NAP_MS 5            /* after a turn of nothing but signs of life: more of them gather */
 #define RETRY_MS 1000       /* of a store that fails */
 #define QUEUE 1000          /* messages that wait for an agent or a client */
 #define STOP_EXTRA_MS 30000 /* beyond the stop timeout, for jobs to end at a shutdown */
@@ -31,10 +33,11 @@ struct complaint {
 struct reactor {
     int signals;
     zmq_pollitem_t items[6];
-    bool more;           /* messages are left from the last turn */
-    bool agents_drained; /* all that agents have said was taken in */
-    int64_t retry_at_ms; /* awake time; of a store that fails */
-    int64_t stop_by_ms;  /* awake time; jobs that are to end must have ended */
+    bool more;            /* messages are left from the last turn */
+    bool agents_drained;  /* all that agents have said was taken in */
+    int n_taken, n_beats; /* messages of this turn, and how many of them are signs of life */
+    int64_t retry_at_ms;  /* awake time; of a store that fails */
+    int64_t stop_by_ms;   /* awake time; jobs that are to end must have ended */
     bool stopping;
     int64_t watchdog_ms, watchdog_at_ms; /* 0: nobody watches */
     int64_t complaints_until_ms;
@@ -217,9 +220,11 @@ static void take_agents(struct daemon *d)
 
     while (n < AGENTS_A_TURN && rpc_receive(d->agents_end, &m) == 1) {
         n++;
+        d->reactor->n_beats += m.header.type == MESSAGE_HEARTBEAT;
         if (!refused(d, d->agents_end, &m))
             agents_take(d, &m);
     }
+    d->reactor->n_taken += n;
     d->reactor->agents_drained = n < AGENTS_A_TURN;
     d->reactor->more |= n == AGENTS_A_TURN;
 }
@@ -250,6 +255,7 @@ static void take_clients(struct daemon *d)
         if (!refused(d, d->clients_end, &m))
             take_request(d, &m);
     }
+    d->reactor->n_taken += n;
     d->reactor->more |= n == CLIENTS_A_TURN;
 }
 
@@ -258,6 +264,7 @@ static void take_in(struct daemon *d)
     int connection;
 
     d->reactor->more = false;
+    d->reactor->n_taken = d->reactor->n_beats = 0;
     take_signals(d);
     take_agents(d);
     take_clients(d);
@@ -360,6 +367,7 @@ static void run(struct daemon *d)
     if (d->reactor->agents_drained)
         agents_expire(d);
     requests_expire(d);
+    groups_expire(d);
     do
         jobs_run(d);
     while (slots_share(d));
@@ -379,20 +387,29 @@ static int64_t sooner(int64_t wait_ms, int64_t at_ms, int64_t now_ms)
 static long poll_ms(const struct daemon *d)
 {
     const struct reactor *r = d->reactor;
-    int64_t wait_ms = r->more ? 0 : CLOCK_STRETCH_MS / 2, awake_ms = d->clock.awake_ms;
+    int64_t wait_ms = r->more ? 0 : d->clock.stretch_ms / 2, awake_ms = d->clock.awake_ms;
 
     if (r->watchdog_ms > 0)
         wait_ms = sooner(wait_ms, r->watchdog_at_ms, awake_ms);
     if (d->store_failed)
         return (long)sooner(wait_ms, r->retry_at_ms, awake_ms);
     wait_ms = sooner(wait_ms, jobs_next_deadline(d), d->clock.now_ms);
+    wait_ms = sooner(wait_ms, groups_next_deadline(d), d->clock.now_ms);
     wait_ms = sooner(wait_ms, agents_next_deadline(d), awake_ms);
     wait_ms = sooner(wait_ms, requests_next_deadline(d), awake_ms);
     return (long)sooner(wait_ms, events_next_deadline(d), awake_ms);
 }
 
+/* Many agents beat one by one, and a turn costs far more than a beat. */
+static void nap(const struct reactor *r)
+{
+    if (r->n_taken > 0 && r->n_taken == r->n_beats && !r->more)
+        poll(NULL, 0, NAP_MS);
+}
+
 static void turn(struct daemon *d)
 {
+    nap(d->reactor);
     zmq_poll(d->reactor->items, sizeof d->reactor->items / sizeof *d->reactor->items, poll_ms(d));
     clock_look(&d->clock);
     d->turns++;
@@ -529,8 +546,9 @@ int daemon_open(struct daemon *d, struct spec_error *err)
 
     read_options(&d->opts);
     open_reactor(d);
-    clock_start(&d->clock, 0);
+    clock_start(&d->clock, 0, d->opts.heartbeat_timeout_ms);
     d->started_at_ms = d->clock.now_ms;
+    d->groups_at_ms = PLIANT_NEVER;
     outbox_open(d);
     facts_open(d);
     r = store_open(d->opts.state_dir, &store, &d->store, err);

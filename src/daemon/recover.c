@@ -142,10 +142,13 @@ static void recover_job(struct daemon *d, struct daemon_job *job)
 
     if (job->ended_unix_ms || job->damaged)
         return;
-    r = replay(d, job, &err);
+    r = group_open(d, job, &err);
+    if (r == 0)
+        r = replay(d, job, &err);
     need(r != -ENOMEM ? d : NULL);
     if (r < 0) {
         pliant_sched_destroy(&job->sched);
+        group_free(job);
         damaged(job, err.text);
         return;
     }
@@ -277,6 +280,7 @@ static void go_on(struct daemon *d, struct daemon_job *job)
     read_lives(d, job);
     recover_tasks(d, job);
     checkpoints_lost(d, job);
+    group_begin(d, job);
     if (job->n_steps == 0)
         job_fact(d, job, &(struct pliant_event){.kind = PLIANT_EV_START});
 }

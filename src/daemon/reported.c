@@ -152,9 +152,30 @@ static bool finishes(const struct named *n, const struct end *end)
            pliant_state(n->job->sched) == PLIANT_STOP_WITH_SAVEPOINT;
 }
 
+/* Also where its command cannot be executed, which is the job's fault and none of the node's. */
+static bool was_started(const struct end *end)
+{
+    return end->how != HOW_NOT_STARTED || end->code != 0;
+}
+
+/* [2.2]; a code of 137 or 143 is a shell's word for a child that was killed. */
+static enum pliant_death death_of(const struct end *end)
+{
+    if (end->port_in_use)
+        return PLIANT_DEATH_PORT_IN_USE;
+    if (end->how == HOW_EXITED)
+        return end->code == 128 + 9 || end->code == 128 + 15 ? PLIANT_DEATH_CRASH
+                                                             : PLIANT_DEATH_ERROR;
+    if (end->how != HOW_KILLED)
+        return PLIANT_DEATH_ERROR;
+    if (!end->oom && (strcmp(end->signal, "TERM") == 0 || strcmp(end->signal, "KILL") == 0))
+        return PLIANT_DEATH_TERMINATED;
+    return PLIANT_DEATH_CRASH;
+}
+
 /* How it ended, as the core is to see it. What ends while it is being canceled was canceled, also
- * with code 0: it may not have done its work. */
-static void end_fact(struct daemon *d, const struct named *n, enum pliant_task_state believed_state,
+ * with code 0: it may not have done its work. False: the core is told later. */
+static bool end_fact(struct daemon *d, const struct named *n, enum pliant_task_state believed_state,
                      const struct end *end)
 {
     char cause[CAUSE_BYTES] = "";
@@ -172,10 +193,16 @@ static void end_fact(struct daemon *d, const struct named *n, enum pliant_task_s
         say_cause(end, cause);
         ev = (struct pliant_event){
             .kind = PLIANT_EV_TASK_FAILED,
-            .failure = {.task = n->task, .recoverable = true, .cause = cause}};
+            .failure = {.task = n->task,
+                        .recoverable = true,
+                        .cause = cause,
+                        .death = n->job->group ? death_of(end) : PLIANT_DEATH_ERROR}};
+        if (was_started(end) && group_holds_end(d, n->known, &ev))
+            return false;
     }
     job_fact(d, n->job, &ev);
     tell_task(d, n->job, n->known, state, *cause ? cause : NULL);
+    return true;
 }
 
 /* ---- one reported state --------------------------------------------------------------------- */
@@ -249,7 +276,24 @@ static void unwanted(struct daemon *d, struct daemon_node *node, struct named *n
     }
     if (hello || said != SAID_STOPPING)
         stop_stray(d, node, n->id, n->vertex, n->subtask, n->attempt,
-                   given_up ? 0 : options_duration_ms(&d->opts.all, "pliant.agent.stop-timeout"));
+                   given_up ? 0
+                   : n->task.vertex.v
+                       ? job_stop_timeout_ms(n->job)
+                       : options_duration_ms(&d->opts.all, "pliant.agent.stop-timeout"));
+}
+
+/* What the worker of a group waits for is said again in each HELLO. */
+static void waits(struct daemon *d, const struct named *n, const struct doc_file *f,
+                  const struct doc *map)
+{
+    const struct doc *report = doc_get(map, "report"), *entered = doc_get(map, "entered");
+
+    if (!n->job->group)
+        return;
+    if (report && report->kind == DOC_MAP)
+        group_report(d, n->job, &n->task, f, report);
+    if (entered && entered->kind == DOC_MAP)
+        group_enter(d, n->job, &n->task, f, entered);
 }
 
 static int take_state(struct daemon *d, struct daemon_node *node, const struct doc_file *f,
@@ -288,9 +332,11 @@ static int take_state(struct daemon *d, struct daemon_node *node, const struct d
     }
     if (said != SAID_ENDED) {
         alive(d, &n, info.state, said, hello);
+        waits(d, &n, f, map);
         return 0;
     }
-    end_fact(d, &n, info.state, &end);
+    if (!end_fact(d, &n, info.state, &end))
+        return 0;
     forget_task(d, node, n.id, n.vertex, n.subtask, n.attempt);
     node_task_over(d, n.known);
     return 0;

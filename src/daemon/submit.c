@@ -148,10 +148,11 @@ void submit(struct call *c)
     r = job_submit(c->d, s.spec, strlen(s.spec), s.file, doc_get(c->body, "options"), c->f, s.id,
                    &job, &err);
     if (r < 0) {
-        refuse(c, r == -EEXIST ? "exists" : "invalid", "%s", err.text);
+        refuse(c, r == -EEXIST ? "exists" : r == -EBUSY ? "refused" : "invalid", "%s", err.text);
         return;
     }
     json_string(call_begin(c), "job", job->id);
     json_string(&requests_of(c->d)->reply, "name", job->name);
+    group_write_resumed(c->d, job, &requests_of(c->d)->reply);
     call_end(c);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -12,10 +13,11 @@
 #define SOCKETS_MAX 16384 /* of the process: a simulated agent each */
 
 struct rpc_link {
-    zsock_t *socket;
+    zsock_t *socket, *monitor; /* monitor: of a watched link */
     struct wire_message message;
     uint64_t sequence; /* of the last request */
     bool keys;         /* it has an identity */
+    bool connected;    /* once at least, as far as the monitor has been read */
     char endpoint[256];
 };
 
@@ -31,6 +33,8 @@ static int open_socket(struct rpc_link *l, const struct rpc_link_config *cfg)
         rpc_identity_apply(cfg->identity, l->socket);
     if (cfg->events)
         zsock_set_subscribe(l->socket, "");
+    if (cfg->watched && !(l->monitor = wire_monitor(l->socket, ZMQ_EVENT_HANDSHAKE_SUCCEEDED)))
+        return -errno;
     return zmq_connect(zsock_resolve(l->socket), cfg->endpoint) < 0 ? -errno : 0;
 }
 
@@ -67,6 +71,8 @@ void rpc_link_close(struct rpc_link **l)
         return;
     *l = NULL;
     wire_message_close(&old->message);
+    if (old->socket)
+        wire_monitor_close(old->socket, &old->monitor);
     zsock_destroy(&old->socket);
     mem_free(NULL, old);
 }
@@ -79,6 +85,24 @@ void *rpc_link_socket(const struct rpc_link *l)
 int rpc_link_fd(const struct rpc_link *l)
 {
     return (int)zsock_fd(l->socket);
+}
+
+bool rpc_link_renewed(struct rpc_link *l)
+{
+    bool renewed = false;
+    uint16_t event;
+    uint32_t value;
+
+    while (wire_event(l->monitor, &event, &value) > 0) {
+        renewed |= l->connected;
+        l->connected = true;
+    }
+    return renewed;
+}
+
+int rpc_link_watch_fd(const struct rpc_link *l)
+{
+    return (int)zsock_fd(l->monitor);
 }
 
 int rpc_link_receive(struct rpc_link *l, struct rpc_message *ret)
@@ -201,8 +225,11 @@ static void fill_standard_descriptors(void)
         close(fd);
 }
 
+/* libzmq's thread takes memory that ours gives back: an arena of its own would be grown and trimmed
+ * all the time. */
 void rpc_prepare_process(void)
 {
+    mallopt(M_ARENA_MAX, 1);
     fill_standard_descriptors();
     signal(SIGPIPE, SIG_IGN);
     zsys_handler_set(NULL);

@@ -79,6 +79,7 @@ struct rpc_link_config {
     const char *endpoint;                /* copied */
     const struct rpc_identity *identity; /* borrowed for the call; NULL: no keys */
     bool events;                         /* SUB, else DEALER */
+    bool watched;                        /* for rpc_link_renewed() */
     int queue;
 };
 
@@ -89,6 +90,12 @@ void rpc_link_close(struct rpc_link **l); /* what is queued is sent for up to a 
 void *rpc_link_socket(const struct rpc_link *l);
 /* Edge-triggered, as ZMQ_FD is: receive until 0 when it is readable and after each send. */
 int rpc_link_fd(const struct rpc_link *l);
+
+/* Of a watched link: is there a new connection since the last call, after one that broke? What was
+ * under way on that is lost. Ask in each turn; the descriptor, edge-triggered, says that one is
+ * due. */
+bool rpc_link_renewed(struct rpc_link *l);
+int rpc_link_watch_fd(const struct rpc_link *l);
 
 int rpc_link_receive(struct rpc_link *l, struct rpc_message *ret); /* 1, 0 */
 /* -EAGAIN: the queue is full; it is kept while the link is broken. -EMSGSIZE, the error of `body`.

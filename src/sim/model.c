@@ -1353,7 +1353,7 @@ static void check_group(struct model *m, const struct pliant_sched *sched)
                "%" PRIu32 " batches, %" PRIu64 " and %" PRIu64 " launches", m->batches, workers,
                launches);
     if (now.group_attempt < b->group_attempt || now.group_attempt > b->group_attempt + 1)
-        broken(m, "attempts of a group are counted", "%" PRIu32 " after %" PRIu32,
+        broken(m, "attempts of a group are counted", "%" PRIu64 " after %" PRIu64,
                now.group_attempt, b->group_attempt);
     m->before = now;
 }

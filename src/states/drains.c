@@ -250,16 +250,28 @@ struct state drain_checkpoint_done(struct pliant_sched *s)
     return drain_consider(s);
 }
 
-struct state drain_checkpoint_failed(struct pliant_sched *s)
+/* One that could not even begin is asked for again a little later: nothing has changed yet. */
+struct state drain_checkpoint_failed(struct pliant_sched *s,
+                                     const struct pending_checkpoint *failed)
 {
     struct drain *d = &s->state.executing.drain;
+    struct checkpointing *c = &s->state.executing.checkpointing;
+    int64_t again_at_ms = instant_after(failed->triggered_at_ms, DRAIN_RETRY_MS);
 
     if (!d->pending)
         return STAY;
     if (d->last_checkpoint)
         return drain_move(s);
     d->wants_checkpoint = !d->covered;
-    return drain_consider(s);
+    if (!d->wants_checkpoint || again_at_ms <= s->clock.now_ms)
+        return drain_consider(s);
+    deadline_arm(&c->retry, &s->clock, again_at_ms);
+    return STAY;
+}
+
+bool drain_asks_again(const struct pliant_sched *s)
+{
+    return s->state.executing.drain.pending && s->state.executing.drain.wants_checkpoint;
 }
 
 /* A checkpoint that began so long ago does for the move. */

@@ -196,7 +196,8 @@ static struct state checkpoint_done(struct pliant_sched *s, uint64_t id, bool co
 }
 
 /* An armed countdown goes down; at zero the failure acts as a trigger [S-EXE-9]. */
-static struct state checkpoint_failed(struct pliant_sched *s)
+static struct state checkpoint_failed(struct pliant_sched *s,
+                                      const struct pending_checkpoint *failed)
 {
     struct executing *e = &s->state.executing;
     struct state next;
@@ -204,7 +205,7 @@ static struct state checkpoint_failed(struct pliant_sched *s)
     if (s->cfg.tolerable_failed_checkpoints >= 0 &&
         e->checkpointing.failed_in_row > s->cfg.tolerable_failed_checkpoints)
         return too_many_failed(s);
-    next = drain_checkpoint_failed(s);
+    next = drain_checkpoint_failed(s, failed);
     if (next.id != STATE_STAY || e->countdown < 0 || --e->countdown > 0)
         return next;
     e->countdown = -1;
@@ -236,10 +237,10 @@ static struct state on_news(struct pliant_sched *s, enum checkpoint_news news,
         next = checkpoint_done(s, s->checkpoints.completed_id, true);
         break;
     case CHECKPOINT_FAILED_COUNTS:
-        next = checkpoint_failed(s);
+        next = checkpoint_failed(s, ended);
         break;
     case CHECKPOINT_FAILED_HARMLESS:
-        next = drain_checkpoint_failed(s);
+        next = drain_checkpoint_failed(s, ended);
         break;
     case SAVEPOINT_DONE:
         next = savepoint_ended(s, ended, ev->checkpoint.path ? ev->checkpoint.path : "", NULL);
@@ -413,6 +414,10 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
         return manager_done(s, manager_on_deadline(&e->manager, &s->clock, due, outlook(s)));
     if (due == &e->drain.move || due == &e->drain.limit)
         return drain_due(s, due);
+    if (due == &e->checkpointing.retry && drain_asks_again(s)) {
+        deadline_clear(due);
+        return drain_consider(s);
+    }
     if (due == &e->collateral.end)
         return collateral_over(s);
     if (due == &s->regional.due || due == &s->regional.give_up)

@@ -21,7 +21,12 @@
     X(step)                                                                                        \
     X(memory)                                                                                      \
     X(store)                                                                                       \
-    X(rpc)
+    X(rpc)                                                                                         \
+    X(service_beats)                                                                               \
+    X(service_many)                                                                                \
+    X(service_states)                                                                              \
+    X(service_deploy)                                                                              \
+    X(service_adopt)
 
 #define BENCH_DECLARE(name) void bench_##name(void);
 BENCHES(BENCH_DECLARE)
@@ -32,6 +37,8 @@ double bench_best_ns(void (*run)(void *ctx), void *ctx);
 
 /* Nanoseconds of a clock that only goes forward, for benches that time by themselves. */
 uint64_t bench_now_ns(void);
+
+double bench_calibration_ns(void);
 
 void bench_report(const char *bench, uint32_t slots, uint32_t vertices, uint32_t groups, double ns);
 

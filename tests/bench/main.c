@@ -18,6 +18,11 @@ uint64_t bench_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+double bench_calibration_ns(void)
+{
+    return calibration_ns;
+}
+
 void *bench_alloc(uint64_t n, uint64_t size)
 {
     void *ptr = calloc(n, size);

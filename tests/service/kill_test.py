@@ -3,9 +3,10 @@
 
     kill_test.py PROGRAMS [--rounds 20] [--seed 1] [--first N] [--verbose]
 
-A real pliantd, three agents (one keeps its tasks), up to three jobs of kill_task. In each round one of daemon,
-agent, keeper, worker gets SIGKILL or is frozen for a while, at a random moment, while clients submit, scale,
-cancel, stop, drain, and agents come and go. What died is started again. When all has settled (within SETTLE seconds):
+A real pliantd (ipc, with odd seeds tcp), three agents of which one keeps its tasks, up to three jobs of
+kill_task. In each round one to three times one of daemon, agent, keeper, worker, agent and keeper, or all of them gets
+SIGKILL or is frozen for a while, at a random moment, while clients submit, scale, cancel, stop, drain, and agents
+come and go. What died is started again. When all has settled (within SETTLE seconds):
 
   slots       no two jobs in a slot, no vertex twice; this is watched during the round as well
   tasks       the processes are exactly those that the daemon knows, each once, each with a keeper
@@ -23,7 +24,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -38,7 +38,8 @@ KEEPS = "n3"  # the agent with --keep-tasks
 SLOTS = 4
 JOBS = 3  # at most that many live at once
 KEY_GROUPS = 8
-KINDS = (("count",), ("deaf",), ("family",), ("count", "deaf"), ("count", "family"))
+GROUP = ("worker",)  # the vertex of a worker group
+KINDS = (("count",), ("deaf",), ("family",), ("count", "deaf"), ("count", "family"), GROUP, GROUP)
 MANIFEST = "_manifest.json"
 DESCENDANT = "kill_task-kin"
 
@@ -47,6 +48,7 @@ DAEMON_OPTIONS = {
     "heartbeat.timeout": "1 s",
     "pliant.agent.orphan-timeout": "30 s",
     "pliant.agent.stop-timeout": "300 ms",
+    "slot.idle.timeout": "500 ms",
     "execution.checkpointing.num-retained": "2",
     "execution.checkpointing.timeout": "2 s",
     "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout": "100 ms",
@@ -119,13 +121,14 @@ class Process:
     def __init__(self, pid, name, env, parent):
         self.pid, self.parent = pid, parent
         self.descendant = name == DESCENDANT or group_of(pid) != pid
-        self.job, self.vertex = env["PLIANT_JOB_ID"], env["PLIANT_VERTEX"]
-        self.subtask, self.attempt = int(env["PLIANT_SUBTASK"]), int(env["PLIANT_ATTEMPT"])
+        self.job, self.vertex = env["PLIANT_JOB_ID"], env.get("PLIANT_VERTEX", GROUP[0])
+        self.subtask = int(env.get("PLIANT_SUBTASK") or env["RANK"])
+        self.attempt = int(env["PLIANT_ATTEMPT"])  # of a group's worker: the group's
         self.node, self.slot = env["PLIANT_NODE_ID"], int(env["PLIANT_SLOT"])
 
     @property
     def task(self):
-        return self.job, self.vertex, self.subtask, self.attempt
+        return self.job, self.vertex, self.subtask
 
     def __repr__(self):
         what = "descendant of " if self.descendant else ""
@@ -138,8 +141,8 @@ class Process:
 class Victim(Service):
     """The service under test; it can be looked at from outside."""
 
-    def __init__(self, programs):
-        super().__init__(programs)
+    def __init__(self, programs, transport):
+        super().__init__(programs, transport)
         self.task_program = self.programs / "tests" / "kill_task"
         self.diaries, self.savepoints = self.dir / "diaries", self.dir / "savepoints"
         self.diaries.mkdir()
@@ -188,19 +191,13 @@ class Job:
         self.read, self.newest_attempt, self.parts = 0, 0, {}
         kind = rng.choice(KINDS)
         self.bounds = {}  # {vertex: [(min, max) that may hold]}
-        vertices = []
-        for vertex in kind:
-            low, high = self.choose_bounds(rng)
-            self.bounds[vertex] = [(low, high)]
-            command = [str(service.task_program), str(service.diaries)] + (["60"] if self.finite else [])
-            vertices.append({
-                "id": vertex, "command": command, "min_parallelism": low, "parallelism": high,
-                "max_parallelism": KEY_GROUPS,
-            })  # fmt: skip
+        self.group = kind == GROUP
+        self.reported = (0, 0)  # of a group: (time, count) of the last report that was answered
+        self.bounds = {vertex: [self.choose_bounds(rng)] for vertex in kind}
+        command = [str(service.task_program), str(service.diaries)] + (["60"] if self.finite else [])
         spec = {
             "name": self.name,
-            "vertices": vertices,
-            "edges": [{"from": a, "to": b} for a, b in zip(kind, kind[1:])],
+            **(self.group_spec(command, service) if self.group else self.graph_spec(command)),
             "config": {
                 "jobmanager.scheduler": "adaptive",
                 "execution.checkpointing.interval": rng.choice(["150 ms", "500 ms"]),
@@ -209,6 +206,27 @@ class Job:
         }
         self.file = service.dir / f"{self.name}.json"
         self.file.write_text(json.dumps(spec))
+
+    def graph_spec(self, command):
+        vertices = list(self.bounds)
+        return {
+            "vertices": [
+                {"id": vertex, "command": command, "min_parallelism": low, "parallelism": high,
+                 "max_parallelism": KEY_GROUPS}
+                for vertex, [(low, high)] in self.bounds.items()
+            ],
+            "edges": [{"from": a, "to": b} for a, b in zip(vertices, vertices[1:])],
+        }  # fmt: skip
+
+    def group_spec(self, command, service):
+        ((low, high),) = self.bounds[GROUP[0]]
+        return {
+            "worker_group": {
+                "name": self.name, "storage-path": str(service.dir / "runs"), "command": command,
+                "min-workers": low, "max-workers": high, "max-failures": -1, "checkpoint.num-to-keep": 2,
+                "stop-timeout": "300 ms",
+            }
+        }  # fmt: skip
 
     @staticmethod
     def choose_bounds(rng):
@@ -222,8 +240,10 @@ class Job:
         return any(self.ends.values())
 
     def accepted_ends(self):
+        """A task that is lost between the savepoint of a stop and its own end fails the job [S-SWS-5]."""
         ends = {"CANCELED"} if "cancel" in self.ends else set()
-        return ends | ({"FINISHED"} if self.finite or "stop" in self.ends else set())
+        ends |= {"FINISHED"} if self.finite else set()
+        return ends | ({"FINISHED", "FAILED"} if "stop" in self.ends else set())
 
 
 # ---- the test -----------------------------------------------------------------------------------
@@ -232,7 +252,7 @@ class Job:
 class Test:
     def __init__(self, options):
         self.options = options
-        self.service = Victim(options.programs)
+        self.service = Victim(options.programs, "tcp" if options.seed % 2 else "ipc")
         self.jobs, self.ended = [], []  # that live, as far as is known; that have ended
         self.n_jobs = 0
         self.done, self.lock = [], threading.Lock()  # what was done in this round
@@ -322,8 +342,13 @@ class Test:
         agent.send(signal.SIGTERM)
 
     def must_be_there(self, job, path):
-        if not os.path.exists(f"{path}/{MANIFEST}"):
+        if not self.is_there(job, path):
             raise Finding(f"{job.name}: {path} was acknowledged, and is not there")
+
+    @staticmethod
+    def is_there(job, path):
+        """One manifest for each checkpoint; a worker group has one for all."""
+        return os.path.isdir(path) if job.group else os.path.exists(f"{path}/{MANIFEST}")
 
     REQUESTS = (submit, submit, scale, scale, scale, cancel, stop, savepoint, checkpoint, drain, leave)
 
@@ -358,19 +383,22 @@ class Test:
         mains = sorted((t for t in tasks if not t.descendant), key=lambda t: t.task)
         return [(f"worker {t}", t.pid, None) for t in mains[int(number * len(mains)) :][:1]]
 
-    def strike(self, target, sig, number, pause):
+    def strike(self, before, target, sig, number, away):
+        self.watch(before)
         victims = self.victims(target, number)
         for name, pid, _ in victims:
             self.note(f"{sig.name} to {name} pid={pid}")
             tell(pid, sig)
-        self.watch(pause)
+        self.watch(away)
         for name, pid, again in victims:
             if sig == signal.SIGSTOP:
                 self.note(f"SIGCONT to {name} pid={pid}")
                 tell(pid, signal.SIGCONT)
             elif again:
                 process = self.service.daemon if name == "daemon" else self.service.agents[name.split()[1]]
-                process.popen.wait()
+                code = process.popen.wait(SETTLE)
+                if sig == signal.SIGTERM and code != 0:
+                    raise Finding(f"{name} ends with {code}: {process.last_words()}")
                 again()
                 self.note(f"{name} started again")
 
@@ -423,8 +451,8 @@ class Test:
 
     def check(self, adopted):
         listed = {job["job_id"]: job for job in self.service.look("list", "--all")["jobs"]}
-        self.check_jobs(listed)
         self.check_nodes()
+        self.check_jobs(listed)
         live = {job.id: (job, self.service.look("status", job.id)) for job in self.jobs}
         tasks, keepers = self.service.scan()
         self.check_tasks(live, tasks, keepers)
@@ -484,22 +512,21 @@ class Test:
             raise Finding(f"nodes that nobody started: {sorted(nodes)}")
 
     def check_tasks(self, live, tasks, keepers):
-        known = {}
+        known, mains, attempts = {}, {}, {}
         for job, status in live.values():
             for t in status["tasks"]:
                 if t["state"] != "RUNNING" or not t["pid"]:
                     raise Unsettled(f"{job.name}: {t}")
-                known[job.id, t["vertex"], t["subtask"], t["attempt"]] = (t["pid"], t["node"])
-        mains = {}
+                known[job.id, t["vertex"], t["subtask"]] = (t["pid"], t["node"])
         for t in tasks:
             if t.descendant:
                 continue
-            if t.task in mains:
-                raise Finding(f"an attempt runs twice: {t} and {mains[t.task]}")
+            twin = attempts.setdefault((t.task, t.attempt), t)
+            if twin is not t and all(environment_of(p.pid) for p in (t, twin)):
+                raise Finding(f"an attempt runs twice: {t} and {twin}")
+            if known.get(t.task) != (t.pid, t.node):
+                raise Unsettled(f"{t} runs; the daemon knows {known.get(t.task)}")
             mains[t.task] = t
-        for task, t in mains.items():
-            if known.get(task) != (t.pid, t.node):
-                raise Unsettled(f"{t} runs; the daemon knows {known.get(task)}")
         for task, where in known.items():
             if task not in mains:
                 raise Unsettled(f"the daemon knows {task} at {where}, which does not run")
@@ -507,7 +534,7 @@ class Test:
             if len(pids) != 1:
                 raise Unsettled(f"node {node} has keepers {pids}")
         for t in tasks:
-            if t.task not in mains:
+            if t.task not in mains or t.attempt != mains[t.task].attempt:
                 raise Unsettled(f"left over: {t}")
             if t.parent != keepers[t.node][0]:
                 raise Unsettled(f"no child of its keeper: {t}, parent {t.parent}")
@@ -533,7 +560,7 @@ class Test:
         job.completed = {int(r["id"]): r for r in rows if r["status"] == "completed" and r["kind"] == "checkpoint"}
         for row in rows:
             if row["status"] == "completed" and (row["kind"] == "savepoint" or int(row["id"]) == max(done)):
-                if not os.path.exists(f"{row['path']}/{MANIFEST}"):
+                if not self.is_there(job, row["path"]):
                     again = self.service.look("checkpoints", job.id)["checkpoints"]
                     if row["kind"] == "savepoint" or int(again[0]["id"]) == int(row["id"]):
                         raise Finding(f"{job.name}: {row} is not on disk")
@@ -558,7 +585,11 @@ class Test:
             counts = dict(map(int, pair.split(":")) for pair in entry["counts"].split(","))
             if what == "part":
                 for group, n in counts.items():
-                    job.parts.setdefault((int(entry["id"]), entry["vertex"], group), set()).add(n)
+                    job.parts.setdefault((entry["id"], entry["vertex"], group), set()).add(n)
+            elif what == "reported":
+                job.reported = max(job.reported, (counts[0], int(entry["t"])))
+            elif job.group:
+                self.check_group_start(job, entry, counts[0])
             else:
                 self.check_start(job, entry, counts)
         job.read += text.rfind("\n") + 1
@@ -573,9 +604,20 @@ class Test:
         if restored < max(before, default=0):
             raise Finding(f"{job.name}: started from {restored}, although {max(before)} was completed: {entry}")
         for group, n in counts.items():
-            saved = job.parts.get((restored, entry["vertex"], group), {0} if restored == 0 else set())
+            saved = job.parts.get((str(restored), entry["vertex"], group), {0} if restored == 0 else set())
             if n not in saved:
                 raise Finding(f"{job.name}: key group {group} has {n}, checkpoint {restored} {saved}: {entry}")
+
+    def check_group_start(self, job, entry, count):
+        """A report that was answered is registered, whatever died after that."""
+        attempt = int(entry["attempt"])
+        if attempt < job.newest_attempt:
+            return
+        job.newest_attempt = attempt
+        if count < job.reported[0]:
+            raise Finding(f"{job.name}: started from {count}, although {job.reported} was registered: {entry}")
+        if count not in job.parts.get((entry["from"], entry["vertex"], 0), {0} if not entry["from"] else set()):
+            raise Finding(f"{job.name}: started from {count}, which nobody wrote: {entry}")
 
     def check_journals(self):
         """Each job's journal, replayed, gives the same actions."""
@@ -589,14 +631,19 @@ class Test:
 
     # -- rounds
 
+    @staticmethod
+    def choose_strike(rng):
+        """When, whom, how, which of them, for how long."""
+        target = rng.choice(("daemon", "daemon", "agent", "agent", "keeper", "worker", "worker", "node", "all"))
+        sig = rng.choice((signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM if target == "daemon" else signal.SIGKILL))
+        away = rng.uniform(0.1, 2.5) if sig == signal.SIGSTOP else rng.uniform(0, 1.5)
+        return rng.uniform(0, 0.5), target, sig, rng.random(), away
+
     def run_round(self, number):
         rng = random.Random(f"{self.options.seed}/{number}")
         self.done.clear()
         quiet = rng.random() < 0.3
-        target = rng.choice(("daemon", "daemon", "agent", "agent", "keeper", "worker", "worker", "node", "all"))
-        sig = rng.choice((signal.SIGKILL, signal.SIGSTOP))
-        strike = (target, sig, rng.random(), rng.uniform(0, 1.5) if sig == signal.SIGKILL else rng.uniform(0.1, 2.5))
-        before = rng.uniform(0, 0.5)
+        strikes = [self.choose_strike(rng) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
         plan = [] if quiet and self.jobs else [
             (rng.uniform(0, 0.4), rng.choice(self.REQUESTS), random.Random(rng.getrandbits(64)))
             for _ in range(rng.randint(1, 5))
@@ -606,17 +653,18 @@ class Test:
         requests = threading.Thread(target=self.make_requests, args=(plan,))
         requests.start()
         try:
-            self.watch(before)
-            self.strike(*strike)
+            for strike in strikes:
+                self.strike(*strike)
         finally:
             requests.join()
         if self.findings:
             raise Finding(self.findings[0])
-        only_daemon = not plan and target == "daemon"
+        only_daemon = not plan and {target for _, target, *_ in strikes} == {"daemon"}
         self.settle(dict(self.pids) if only_daemon else None)
         if number % 10 == 0:
             self.check_journals()
-        return f"{'quiet ' if not plan else ''}{sig.name} {target}"
+        what = ", ".join(f"{sig.name} {target}" for _, target, sig, *_ in strikes)
+        return f"{what}{' alone' if not plan else ''}"
 
     def run(self):
         options = self.options
@@ -640,20 +688,19 @@ def main():
     options.add_argument("--first", type=int, default=1, help="number of the first round")
     options.add_argument("--verbose", action="store_true")
     options = options.parse_args()
-    test, kept = Test(options), None
+    test = Test(options)
     try:
         test.run()
         print(f"{options.rounds} rounds from seed {options.seed}: nothing lost, nothing twice, nothing left over")
         return 0
     except (Finding, Unsettled, Failed) as finding:
         kept = f"{test.service.dir}-kept"
+        subprocess.run(["cp", "-a", test.service.dir, kept], stderr=subprocess.DEVNULL)  # while it goes on
         print(f"seed {options.seed}, round {test.round}: {finding}\ndone in this round:", *test.done, sep="\n  ")
         print(f"logs and state: {kept}\nagain: {sys.argv[0]} {options.programs} --seed {options.seed} "
               f"--rounds {test.round}", flush=True)  # fmt: skip
         return 1
     finally:
-        if kept:
-            shutil.copytree(test.service.dir, kept, ignore=shutil.ignore_patterns("s", "*.sock", "agents", "clients", "events"))
         test.service.close()
 
 

@@ -758,13 +758,25 @@ Test(daemon, what_is_dropped_for_an_agent_that_does_not_read_is_counted_and_made
     start_four(job, &a, &b);
     for (int i = 0; counted("dropped") == 0; i++) {
         cr_assert(i < 2000, "nothing is dropped");
-        for (int k = 0; k < 500; k++)
-            agent_send(a, MESSAGE_HEARTBEAT, "{}");
+        for (int k = 0; k < 500; k++) /* each is answered by an ERROR */
+            agent_send(a, MESSAGE_USAGE, "{\"tasks\":{}}");
     }
     resyncs = a->n_resync;
     WAIT(&s, a->n_resync > resyncs && a->welcome);
     cr_expect(runs_with(job, 4));
     cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 0));
+}
+
+Test(daemon, an_agent_that_beats_too_fast_is_answered_now_and_then)
+{
+    struct fake_agent *a;
+
+    service_open(&s, "-D", "heartbeat.interval=2 s", NULL);
+    a = agent_join(&s, "n1", 1);
+    for (int k = 0; k < 100; k++)
+        agent_send(a, MESSAGE_HEARTBEAT, "{}");
+    WAIT(&s, a->n_beat >= 2); /* one at once, one after a quarter of the interval */
+    cr_expect(lt(u32, a->n_beat, 50));
 }
 
 Test(daemon, an_agent_of_another_version_is_told_which_is_known)

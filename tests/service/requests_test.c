@@ -491,6 +491,49 @@ Test(requests, a_checkpoint_without_all_its_parts_is_none)
     cr_expect(eq(i64, status_number(&s, job, "restarts", NULL), 0));
 }
 
+/* All parts of a checkpoint of the first attempt, subtasks 0 to n - 1. */
+static void send_parts(struct fake_agent *a, const char *job, const char *id, int n)
+{
+    char body[512];
+
+    for (int i = 0; i < n; i++) {
+        snprintf(body, sizeof body,
+                 "{\"parts\":[{\"job\":\"%s\",\"vertex\":\"work\",\"subtask\":%d,\"attempt\":1,"
+                 "\"id\":\"%s\",\"ok\":true,\"bytes\":100}]}",
+                 job, i, id);
+        agent_send(a, MESSAGE_PARTS, body);
+    }
+}
+
+/* What is listed as completed is what the job starts from. */
+Test(requests, a_checkpoint_whose_last_part_comes_when_the_job_restarts_is_none)
+{
+    struct fake_agent *a;
+    char job[33];
+
+    service_open(&s, BRISK, NULL);
+    a = joined("n1", 4);
+    submit(&s, spec, job);
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 4);
+    parts = PARTS_NEVER;
+    cr_assert(eq(int, call(&s, MESSAGE_TAKE_CHECKPOINT, "{\"job\":\"%s\"}", job), 0));
+    WAIT(&s, rows_with(job, "pending") == 1 && asked_for_parts == 1);
+    a->hangs = true;
+    cr_assert(eq(int,
+                 call(&s, MESSAGE_SCALE,
+                      "{\"job\":\"%s\",\"vertices\":{\"work\":{\"min\":1,\"max\":2}}}", job),
+                 0));
+    WAIT(&s, state_is(&s, job, "Restarting") && a->n_stop > 0);
+    send_parts(a, job, "1", 4);
+    WAIT(&s, rows_with(job, "failed") == 1);
+    cr_expect(eq(u32, rows_with(job, "completed"), 0));
+    a->hangs = false;
+    for (size_t i = 0; i < 4; i++)
+        agent_end(a, &a->tasks.v[i], "{\"how\":\"stopped\",\"code\":0}");
+    WAIT(&s, runs_with(job, 2));
+    cr_expect(strstr(deployed_with(a, 2), "/chk-1") == NULL, "%s", deployed_with(a, 2));
+}
+
 /* With no failed checkpoint tolerated: one that could not even begin does not count. */
 Test(requests, a_checkpoint_that_not_all_tasks_can_take_is_harmless) /* known trouble 073 */
 {

@@ -1,22 +1,23 @@
 """A real pliantd, real agents and their tasks, in a temporary directory; for tests and the demo.
 
-    with Service(programs) as service:             # programs: the folder with pliantd and the others
+    with Service(programs) as service:          # programs: the folder with pliantd and the others
         service.start_daemon("-D", "heartbeat.timeout=5 s")
         n1 = service.start_agent("n1", slots=2)
         job = service.submit("examples/service/count.yaml")
         service.wait("two tasks run", lambda: len(service.running(job)) == 2)
-        service.daemon.kill()                      # SIGKILL; kill(signal.SIGSTOP) freezes it
-        service.start_daemon()                     # the same state, the same endpoints
+        service.daemon.kill()                   # SIGKILL; kill(signal.SIGSTOP) freezes it
+        service.start_daemon()                  # the same state, the same endpoints
         n1.kill()
-        print(service.ctl("status", job)["state"])
+        print(service.status(job)["state"])
 
-Agents run in the top folder of the source tree, so that jobs name what is there as it is named there.
-Waits poll a condition, and fail with Failed after WAIT_S, which is far more than anything takes.
+Agents run in the top folder of the source tree, so that jobs name what is there as it is named
+there. Waits poll a condition, and fail with Failed after WAIT_S, which is far more than anything
+takes. Start processes from the main thread only: they die with the thread that started them.
 
-Nothing outlives the service: this process is the subreaper of all that it starts, so that agents, their
-keepers, tasks and whatever these leave behind are its descendants, and the end of the `with` ends them. If
-this process itself is killed, daemon and agents die with it, and the agents' keepers stop the tasks.
-`leftovers()` are the descendants that belong to no agent that still lives.
+Nothing outlives the service: this process is the subreaper of all that it starts, so that agents,
+their keepers, tasks and whatever these leave behind are its descendants, and the end of the `with`
+ends them. If this process itself is killed, daemon and agents die with it, and the agents' keepers
+stop the tasks. `leftovers()` are the descendants that belong to no agent that still lives.
 """
 import ctypes
 import json
@@ -74,7 +75,8 @@ class Process:
             self.popen.send_signal(number)
 
     def kill(self, number=signal.SIGKILL):
-        """Send the signal; unless it only stops or wakes, wait for the end and return the exit code."""
+        """Send the signal, then wait for the end and return the exit code; not if the signal only
+        stops or wakes."""
         self.send(number)
         if number in (signal.SIGSTOP, signal.SIGCONT):
             return None
@@ -93,8 +95,8 @@ class Service:
         self.state_dir = self.dir / "state"
         self.checkpoints = self.dir / "checkpoints"
         names = ("agents", "clients", "events")
-        where = free_ports(len(names)) if transport == "tcp" else [f"ipc://{self.dir}/{n}" for n in names]
-        self.endpoints = dict(zip(names, where))
+        ports = free_ports(len(names)) if transport == "tcp" else None
+        self.endpoints = dict(zip(names, ports or [f"ipc://{self.dir}/{name}" for name in names]))
         self.daemon, self.agents, self.followers = None, {}, []
         self.daemon_options = ()
         # What the caller's terminal says of a service is not about this one.
@@ -142,7 +144,8 @@ class Service:
 
     def agent_runs(self, name, pid):
         if not self.agents[name].runs():
-            raise Failed(f"the agent of {name} (pid {pid}) has ended: {self.agents[name].last_words()}")
+            raise Failed(f"the agent of {name} (pid {pid}) has ended: "
+                         f"{self.agents[name].last_words()}")
         return True
 
     def answers(self):
@@ -156,8 +159,8 @@ class Service:
             return False
 
     def leftovers(self):
-        """Pids that we once started, directly or not, and that belong to no daemon or agent which still
-        runs. A keeper that stops the tasks of a dead agent is among them while it does."""
+        """Pids that we once started, directly or not, and that belong to no daemon or agent which
+        still runs. A keeper that stops the tasks of a dead agent is among them while it does."""
         own = {process.pid for process in (self.daemon, *self.agents.values()) if process}
         own |= {follower.process.pid for follower in self.followers}
         reap(own)
@@ -223,7 +226,7 @@ class Service:
         return next((n["state"] for n in self.ctl("nodes")["nodes"] if n["node"] == name), None)
 
     def wait(self, what, condition, seconds=WAIT_S):
-        """Until the condition holds; returns what it gave. An answer that nobody gives is no error."""
+        """Until the condition holds; returns what it gave. That nobody answers is no error."""
         by = time.monotonic() + seconds
         while True:
             try:
@@ -240,8 +243,8 @@ class Service:
 
     def follow(self, take=None):
         """The event stream from now on; `take` is called with each event, in the follower's thread.
-        Returns when the stream is known to come, which takes until the next event, of which there is
-        one at least each 5 s."""
+        Returns when the stream is known to come, which takes until the next event, of which there
+        is one at least each 5 s."""
         self.followers.append(Follower(self, take))
         return self.followers[-1]
 
@@ -280,8 +283,9 @@ class Follower:
 
 
 def free_ports(n):
-    """Ports of loopback that nobody has, as endpoints. Below those that the kernel gives out by itself:
-    while the daemon is down nobody gets one of them, nor does a peer that tries to connect meet itself."""
+    """Ports of loopback that nobody has, as endpoints. Below those that the kernel gives out by
+    itself: while the daemon is down nobody gets one of them, nor does a peer that tries to connect
+    meet itself."""
     low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     found = []
     while len(found) < n:
@@ -302,9 +306,8 @@ def words(command):
 
 def children(pid):
     try:
-        threads = os.listdir(f"/proc/{pid}/task")
-        return [int(child) for thread in threads
-                for child in pathlib.Path(f"/proc/{pid}/task/{thread}/children").read_text().split()]
+        return [int(child) for thread in pathlib.Path(f"/proc/{pid}/task").iterdir()
+                for child in (thread / "children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
         return []
 
@@ -318,7 +321,8 @@ def descendants(pid):
 def alive(pid):
     """Does it run (and is not just waiting to be reaped)?"""
     try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
 

@@ -12,7 +12,8 @@ static struct daemon_clock started(void)
                                  .boot_ms = 500,
                                  .now_ms = START,
                                  .awake_ms = START,
-                                 .unix_ms = START};
+                                 .unix_ms = START,
+                                 .stretch_ms = 1000};
 }
 
 Test(daemon_clock, short_stretches_count_in_full)
@@ -32,7 +33,21 @@ Test(daemon_clock, a_suspend_moves_the_cores_and_frightens_nobody)
 
     clock_take(&c, 500 + 3600000, START + 3600000);
     cr_expect(eq(i64, c.now_ms, START + 3600000));
-    cr_expect(eq(i64, c.awake_ms, START + CLOCK_STRETCH_MS));
+    cr_expect(eq(i64, c.awake_ms, START + 1000));
+}
+
+Test(daemon_clock, a_stretch_counts_less_than_the_patience_with_peers)
+{
+    static const struct {
+        int64_t patience_ms, stretch_ms;
+    } rows[] = {{15000, 1000}, {3000, 1000}, {1000, 333}, {1, 20}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct daemon_clock c;
+
+        clock_start(&c, 0, rows[i].patience_ms);
+        cr_expect(eq(i64, c.stretch_ms, rows[i].stretch_ms), "row %zu", i);
+    }
 }
 
 Test(daemon_clock, a_wall_clock_that_is_set_moves_only_the_edges)
@@ -68,7 +83,7 @@ Test(daemon_clock, goes_on_from_what_a_journal_has_seen)
     clock_not_before(&c, START);
     clock_take(&c, 600, START + 100);
     cr_expect(eq(i64, c.now_ms, START + 9100));
-    clock_start(&c, INT64_C(1) << 60);
+    clock_start(&c, INT64_C(1) << 60, 15000);
     cr_expect(eq(i64, c.now_ms, INT64_C(1) << 60));
     clock_look(&c);
     cr_expect(c.now_ms >= INT64_C(1) << 60);

@@ -250,6 +250,24 @@ Test(drains, ask_again_when_their_checkpoint_fails) /* [S-DRN-4] */
     }
 }
 
+/* Or a host where it cannot even begin would be asked without end. */
+Test(drains, ask_again_a_little_later_when_it_failed_at_once) /* [S-DRN-4] */
+{
+    struct world w = with_checkpoints(3);
+    uint64_t first;
+
+    world_drain(&w, "n1", 60000);
+    first = w.checkpoint;
+    world_taken(&w, PLIANT_EV_CHECKPOINT_FAILED, false);
+    world_to(&w, 999);
+    cr_assert_eq(w.checkpoint, first);
+    world_to(&w, 1000);
+    cr_assert_gt(w.checkpoint, first);
+    world_taken(&w, PLIANT_EV_CHECKPOINT_COMPLETED, false);
+    cr_assert(!uses(&w, "n1"));
+    world_free(&w);
+}
+
 Test(drains, wait_for_a_place_to_move_to) /* [S-DRN-5, S-DRN-7] */
 {
     struct world w = with_checkpoints(2);

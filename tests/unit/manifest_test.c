@@ -97,6 +97,10 @@ Test(manifest, comes_out_as_it_went_in)
     cr_expect(eq(u32, manifest_parallelism(m, "src"), 2));
     cr_expect(eq(u32, manifest_parallelism(m, "map"), 1));
     cr_expect(eq(u32, manifest_parallelism(m, "sink"), 0));
+    cr_expect(manifest_has_part(m, "src", 1));
+    cr_expect(manifest_has_part(m, "map", 0));
+    cr_expect(not(manifest_has_part(m, "map", 1)));
+    cr_expect(not(manifest_has_part(m, "sink", 0)));
     manifest_close(&r);
     cr_expect_null(r);
 }

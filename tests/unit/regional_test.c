@@ -20,12 +20,12 @@ static const struct pliant_edge_spec shuffle = {0, 1, PLIANT_ALL_TO_ALL, PLIANT_
 /* a:i -> b:i: four regions, in four slots of n1, and some more of n2. */
 static struct world running(const char *delay, uint32_t spare_slots)
 {
-    struct world w = world_new(
-        (struct world_spec){.vertices = chain,
-                            .n_vertices = 2,
-                            .edges = &pointwise,
-                            .n_edges = 1,
-                            .options = {REGION, FIXED_DELAY("100", delay), CHECKPOINTS, "slot.idle.timeout", "1 h"}});
+    struct world w = world_new((struct world_spec){
+        .vertices = chain,
+        .n_vertices = 2,
+        .edges = &pointwise,
+        .n_edges = 1,
+        .options = {REGION, FIXED_DELAY("100", delay), CHECKPOINTS, "slot.idle.timeout", "1 h"}});
 
     world_start(&w);
     world_node(&w, "n1", 4);

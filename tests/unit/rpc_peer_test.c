@@ -923,6 +923,43 @@ Test(peer, connects_again_by_itself)
     rpc_server_close(&s);
 }
 
+static bool says_renewed(struct rpc_link *l)
+{
+    for (int i = 0; i < WAIT_MS / 10; i++) {
+        if (rpc_link_renewed(l))
+            return true;
+        poll(NULL, 0, 10);
+    }
+    return false;
+}
+
+Test(peer, tells_of_a_new_connection_after_one_that_broke)
+{
+    char dir[] = "/tmp/pliant-peer-XXXXXX", endpoint[64];
+    struct rpc_link_config cfg = {.endpoint = endpoint, .watched = true, .queue = QUEUE};
+    struct rpc_server *s;
+    struct spec_error err = {""};
+    struct rpc_link *l;
+
+    cr_assert(ne(ptr, mkdtemp(dir), NULL));
+    snprintf(endpoint, sizeof endpoint, "ipc://%s/s", dir);
+    cr_assert(eq(int, rpc_link_open(&cfg, &l, &err), 0), "%s", err.text);
+    s = serve(RPC_AGENTS, endpoint, QUEUE);
+    send_text(l, MESSAGE_HELLO, 1, "first");
+    next(s);
+    cr_expect(not(rpc_link_renewed(l)), "the first connection is none");
+    for (int life = 2; life <= 3; life++) {
+        rpc_server_close(&s);
+        s = serve(RPC_AGENTS, endpoint, QUEUE);
+        cr_expect(says_renewed(l), "life %d", life);
+        cr_expect(not(rpc_link_renewed(l)), "life %d is told once", life);
+    }
+    rpc_link_close(&l);
+    rpc_server_close(&s);
+    unlink(endpoint + strlen("ipc://"));
+    rmdir(dir);
+}
+
 /* ---- the process ----------------------------------------------------------------------------- */
 
 Test(process, fills_the_standard_descriptors_and_leaves_signals_alone)
