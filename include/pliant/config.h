@@ -156,8 +156,8 @@ struct pliant_config {
     /* slots and histories */
     int64_t slot_idle_timeout_ms;
     int64_t slot_request_timeout_ms; /* of the default scheduler */
-    int64_t rescale_history_size;   /* <= 0: off */
-    int64_t exception_history_size; /* >= 0 */
+    int64_t rescale_history_size;    /* <= 0: off */
+    int64_t exception_history_size;  /* >= 0 */
 
     /* The job is a worker group: its defaults hold where nobody set a value. Say so before
      * pliant_config_resolve(); pliant_sched_new() goes by its job. */

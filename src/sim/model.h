@@ -111,7 +111,7 @@ struct model {
     uint32_t n_live;
     int64_t down_at_ms; /* when the last live task ended */
     struct model_plan plan;
-    struct model_regions regions; /* where parallelism is fixed */
+    struct model_regions regions;                    /* where parallelism is fixed */
     struct VEC(struct model_checkpoint) checkpoints; /* asked for, not answered */
     struct VEC(uint64_t) completed;                  /* ids of checkpoints */
     bool stopped;                                    /* the savepoint of a stop is done */
