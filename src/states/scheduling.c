@@ -118,6 +118,7 @@ static void ask(struct pliant_sched *s, uint32_t region)
     }
     *place = (struct asking){region, s->clock.now_ms};
     g->phase[region] = REGION_WAITS;
+    g->news = true;
 }
 
 static void leave_line(struct pliant_sched *s, uint32_t region)
@@ -267,14 +268,17 @@ static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, s
 /* One that starts may give another one a home, in the slot of their unit. */
 static void serve(struct pliant_sched *s)
 {
-    size_t n = 1;
+    struct scheduling *g = &s->scheduling;
 
-    while (n > 0 && s->scheduling.line.n > 0 && !s->no_memory) {
+    while (g->news && g->line.n > 0 && !s->no_memory) {
+        size_t n;
         const struct sort_item *tasks = who_fits(s, &n);
 
+        g->news = n > 0;
         if (n > 0)
             start_tasks(s, tasks, n);
     }
+    g->news = false;
     arm_timeout(s);
 }
 
@@ -343,6 +347,12 @@ static struct state look(struct pliant_sched *s)
     return next;
 }
 
+static struct state resources(struct pliant_sched *s)
+{
+    s->scheduling.news = true;
+    return look(s);
+}
+
 /* ---- results ---------------------------------------------------------------------------- */
 
 static void tell_release(struct pliant_sched *s, uint32_t edge, uint32_t producer)
@@ -381,6 +391,7 @@ static void task_down(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
     uint32_t task = regional_flat(&s->regional, v, i);
 
+    s->scheduling.news = true;
     regional_task_down(s, v, i);
     if (s->graph.vertices[v].tasks[i].state != PLIANT_TASK_FINISHED) {
         results_forget_task(&s->scheduling.results, task);
@@ -662,7 +673,7 @@ const struct way default_way = {
     .find = find,
     .begin = begin,
     .look = look,
-    .resources = look,
+    .resources = resources,
     .task_down = task_down,
     .node_lost = node_lost,
     .available = available,
@@ -742,9 +753,9 @@ static const char *check_inputs(struct pliant_sched *s)
     return NULL;
 }
 
-static const char *check_line(const struct pliant_sched *s)
+static const char *check_line(struct pliant_sched *s)
 {
-    const struct scheduling *g = &s->scheduling;
+    struct scheduling *g = &s->scheduling;
     size_t waiting = 0;
 
     for (uint32_t region = 0; region < s->regional.regions.n; region++) {
@@ -763,6 +774,13 @@ static const char *check_line(const struct pliant_sched *s)
             g->phase[g->line.v[i].region] != REGION_WAITS ||
             (i > 0 && g->line.v[i].since_ms < g->line.v[i - 1].since_ms))
             return "the line is out of order";
+    next_round(g);
+    for (size_t i = 0; i < g->line.n; i++) {
+        uint32_t n_free = pool_n_free(&s->pool);
+
+        if (claim(s, g->line.v[i].region, &n_free))
+            return "a region waits for slots that are there";
+    }
     if (g->line.n > 0 && s->cfg.slot_request_timeout_ms < INT64_MAX / 2 &&
         !deadline_armed(&g->timeout))
         return "a region waits for slots without an end";

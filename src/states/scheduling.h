@@ -38,7 +38,8 @@ struct scheduling {
     struct results results;
     uint8_t *phase; /* [regions] enum region_phase */
     struct VEC(struct asking) line;
-    struct deadline timeout;               /* of the first in line */
+    struct deadline timeout; /* of the first in line */
+    bool news; /* since the line was looked at: somebody asked, or slots may have come free */
     uint32_t *first_unit, *units, n_units; /* [groups]; [units]: claimed in which round */
     uint32_t round;
 };
