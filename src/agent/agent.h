@@ -169,9 +169,8 @@ struct session {
     struct rpc_link *link;
     struct source source, watch; /* what comes; that there is a new connection */
     size_t endpoint;             /* which of them is tried */
-    uint64_t sent, heard; /* sequence numbers */
-    uint64_t epoch;       /* the highest one seen */
-    bool gap;             /* a message of ours was dropped: HELLO again */
+    uint64_t sent, heard;        /* sequence numbers */
+    uint64_t epoch;              /* the highest one seen */
     int64_t heartbeat_interval_ms, heartbeat_timeout_ms, orphan_timeout_ms;
     int64_t backoff_ms;
     int64_t open_at_ms, beat_at_ms, lost_at_ms, orphaned_at_ms; /* PLIANT_NEVER: not armed */

@@ -122,14 +122,8 @@ static void signals_ready(struct agent *a, void *self, uint32_t events)
 
 static void take_signals(struct agent *a)
 {
-    static const int ours[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
-    sigset_t set = a->opts->forwarded;
-    int fd;
+    int fd = rpc_signals_open(&a->opts->forwarded);
 
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        sigaddset(&set, ours[i]);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
         must(NULL);
     source_open(a, &a->signals, fd, EPOLLIN, signals_ready, NULL);

@@ -270,12 +270,18 @@ void task_fail_to_start(struct agent *a, struct task *t, const char *cause)
 /* ---- DEPLOY
  * ---------------------------------------------------------------------------------------- */
 
-static void keep_text(struct task *t, const struct doc *deployment)
+/* With the peers that all of its job's tasks in the message share; NULL: none. */
+static void keep_text(struct task *t, const struct doc *deployment, const struct doc *peers)
 {
     struct json j;
 
     json_init(&j, NULL);
     json_doc(&j, NULL, deployment);
+    if (peers && j.n > 0 && !doc_get(deployment, "peers")) {
+        j.n--; /* the closing brace */
+        json_doc(&j, "peers", peers);
+        json_end(&j, '}');
+    }
     t->text = must(j.error ? NULL : must_copy_bytes(j.v, j.n));
     t->text_size = j.n;
     json_free(&j);
@@ -298,7 +304,7 @@ static bool read_text(struct agent *a, struct task *t, struct spec_error *err)
     return false;
 }
 
-static void deploy_one(struct agent *a, const struct doc *deployment)
+static void deploy_one(struct agent *a, const struct doc *deployment, const struct doc *peers)
 {
     struct spec_error err;
     struct task_key key;
@@ -312,7 +318,7 @@ static void deploy_one(struct agent *a, const struct doc *deployment)
         return;
     }
     t = add_task(a, &key, a->next_id);
-    keep_text(t, deployment);
+    keep_text(t, deployment, peers ? doc_get(peers, key.job) : NULL);
     if (!read_text(a, t, &err)) {
         task_fail_to_start(a, t, err.text);
         return;
@@ -364,9 +370,13 @@ static void begin_to_look(struct agent *a)
 
 void tasks_deploy(struct agent *a, const struct doc *body)
 {
+    const struct doc *peers = doc_get(body, "peers");
+
+    if (peers && peers->kind != DOC_MAP)
+        peers = NULL;
     begin_to_look(a);
     for (const struct doc *d = list_of(a, body, "tasks"); d; d = d->next)
-        deploy_one(a, d);
+        deploy_one(a, d, peers);
 }
 
 void tasks_adopt(struct agent *a, uint64_t id, char *text, size_t size,

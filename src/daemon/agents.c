@@ -58,8 +58,9 @@ static void send_error(struct daemon *d, const struct rpc_message *m, const char
 
 static void malformed(struct daemon *d, const struct rpc_message *m, const struct spec_error *err)
 {
-    log_line(4, "msg=\"malformed message of an agent\" type=%s error=%s",
-             message_kind(m->header.type)->name, log_quoted(err->text).v);
+    if (may_complain(d, m))
+        log_line(4, "msg=\"malformed message of an agent\" type=%s error=%s",
+                 message_kind(m->header.type)->name, log_quoted(err->text).v);
     send_error(d, m, "malformed", err->text);
 }
 
@@ -202,10 +203,11 @@ static bool is_current(struct daemon *d, const struct rpc_message *m, const stru
     if (!node || h->incarnation == node->incarnation)
         return true;
     if (h->incarnation < node->incarnation) {
-        log_line(4,
-                 "msg=\"an old life of a node is refused\" node=%s incarnation=%" PRIu64
-                 " newest=%" PRIu64,
-                 log_quoted(h->name).v, h->incarnation, node->incarnation);
+        if (may_complain(d, m))
+            log_line(4,
+                     "msg=\"an old life of a node is refused\" node=%s incarnation=%" PRIu64
+                     " newest=%" PRIu64,
+                     log_quoted(h->name).v, h->incarnation, node->incarnation);
         send_error(d, m, "stale", "a newer incarnation of this node is there");
         return false;
     }
@@ -255,7 +257,7 @@ static void begin_session(struct daemon *d, const struct rpc_message *m, const s
     node_store(d, node);
     if (!was_up)
         node_tell(d, node, change, NULL);
-    if (h->epoch > d->epoch)
+    if (h->epoch > d->epoch && may_complain(d, m))
         log_line(4,
                  "msg=\"an agent has seen a newer daemon; is this state directory the right "
                  "one?\" node=%s epoch=%" PRIu64,
@@ -467,7 +469,7 @@ static void check_sequence(struct daemon *d, struct daemon_node *node, const str
     node->seq_in = m->header.sequence;
     if (!gap && !node->behind)
         return;
-    if (gap)
+    if (gap && may_complain(d, m))
         log_line(4, "msg=\"messages of an agent were lost\" node=%s", log_quoted(node->name).v);
     node->behind = true;
     resync(d, node);
@@ -510,8 +512,8 @@ void agents_take(struct daemon *d, const struct rpc_message *m)
         take_hello(d, m, f);
     else if (m->header.type == MESSAGE_GOODBYE)
         take_goodbye(d, m, f);
-    else if (!node)
-        send_error(d, m, "not-registered", "say HELLO first");
-    else
+    else if (node)
         dispatch(d, node, m, f);
+    else if (m->header.type != MESSAGE_ERROR) /* no error about errors */
+        send_error(d, m, "not-registered", "say HELLO first");
 }

@@ -532,12 +532,39 @@ static void drop_given_up(struct daemon *d, struct daemon_job *job, bool savepoi
     }
 }
 
+/* Parts of some subtasks of a vertex, where the others have finished. With another parallelism a
+ * subtask could then own key groups of both, and would begin anew with those that were finished. */
+static bool vertex_is_split(const struct daemon_job *job, const struct pending *p)
+{
+    for (size_t i = 0, first; i < p->parts.n;) {
+        pliant_vertex_id vertex = p->parts.v[i].task.vertex;
+
+        first = i;
+        while (i < p->parts.n && p->parts.v[i].task.vertex.v == vertex.v)
+            i++;
+        if (i - first < pliant_parallelism(job->sched, vertex))
+            return true;
+    }
+    return false;
+}
+
+static const char *why_not_whole(const struct daemon_job *job, const struct pending *p)
+{
+    struct pliant_counts counts;
+
+    pliant_counts(job->sched, &counts);
+    if (p->parts.n < counts.tasks_running || p->parts.n == 0)
+        return "not all tasks run on nodes that are connected";
+    return vertex_is_split(job, p) ? "some tasks of a vertex have finished, and others have not"
+                                   : NULL;
+}
+
 void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct pliant_action *act)
 {
     struct checkpoints *c = of(job);
-    struct pliant_counts counts;
     struct pending *p;
     char cause[PATH_MAX + 128];
+    const char *why_not;
     int r;
 
     drop_given_up(d, job, act->flag[1], !act->flag[1]);
@@ -555,9 +582,9 @@ void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct 
         return;
     }
     gather_parts(d, job, p);
-    pliant_counts(job->sched, &counts);
-    if (p->parts.n < counts.tasks_running || p->parts.n == 0) {
-        fail(d, job, p, false, "not all tasks run on nodes that are connected");
+    why_not = why_not_whole(job, p);
+    if (why_not) {
+        fail(d, job, p, false, why_not);
         return;
     }
     r = make_dirs(d, job, p, act->checkpoint.dir);

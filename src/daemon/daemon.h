@@ -91,6 +91,9 @@ struct daemon_node {
 
     /* gathered in this turn, one message each when it ends (deploy.c) */
     struct gathered deploy, stop, forget;
+    struct gathered peers;             /* of `deploy`: JSON by job */
+    const struct daemon_job *peers_of; /* who is in it, as of its step; NULL: nobody */
+    uint64_t peers_step;
     bool has_gathered;
     struct daemon_node *next_gathered;
     UT_hash_handle hh, by_peer; /* by_peer: while NODE_UP */
@@ -442,8 +445,9 @@ void outbox_flush(struct daemon *d);
 /* Sends at once what was put in since the mark. */
 size_t outbox_mark(const struct daemon *d);
 void outbox_flush_since(struct daemon *d, size_t mark);
-/* The commit failed: who only asked gets his answer, the rest waits until the store works. */
-void outbox_flush_looks(struct daemon *d);
+/* The commit failed: who only asked, or was refused, gets his answer; who wanted a change hears
+ * that it may hold later; the rest waits until the store works. */
+void outbox_commit_failed(struct daemon *d);
 /* The session is over: what was to go to the node goes nowhere. */
 void outbox_forget_node(struct daemon *d, const struct daemon_node *node);
 void outbox_open(struct daemon *d);
@@ -458,6 +462,8 @@ int daemon_recover(struct daemon *d, struct spec_error *err);
 int daemon_open(struct daemon *d, struct spec_error *err);
 int daemon_run(struct daemon *d); /* until a signal or SHUTDOWN; the exit code */
 void daemon_close(struct daemon *d);
+/* One line of log a minute about what a peer sends, and none about the many beyond that. */
+bool may_complain(struct daemon *d, const struct rpc_message *m);
 
 /* The memory that somebody asked for, or the end of the daemon (exit code 4): what was acknowledged
  * is in the store, and the next daemon goes on from there. */

@@ -52,6 +52,8 @@ static void send_list(struct daemon *d, struct daemon_node *node, enum message_t
         return;
     json_reset(j);
     json_begin(j, NULL, '{');
+    if (type == MESSAGE_DEPLOY && node->peers.n > 0)
+        json_raw(j, "peers", node->peers.v, node->peers.n);
     json_begin(j, "tasks", '[');
     json_raw(j, NULL, list->v, list->n);
     json_end(j, ']');
@@ -65,6 +67,8 @@ static void send_gathered(struct daemon *d, struct daemon_node *node)
     send_list(d, node, MESSAGE_DEPLOY, &node->deploy);
     send_list(d, node, MESSAGE_STOP, &node->stop);
     send_list(d, node, MESSAGE_FORGET, &node->forget);
+    vec_free(NULL, &node->peers);
+    node->peers_of = NULL;
 }
 
 /* The element that was just written. */
@@ -108,6 +112,8 @@ void deploy_forget_node(struct daemon *d, struct daemon_node *node)
     vec_free(NULL, &node->deploy);
     vec_free(NULL, &node->stop);
     vec_free(NULL, &node->forget);
+    vec_free(NULL, &node->peers);
+    node->peers_of = NULL;
     if (!node->has_gathered)
         return;
     while (*at != node)
@@ -357,6 +363,33 @@ static const struct json *peers(struct daemon *d, struct daemon_job *job)
     return &g->peers;
 }
 
+/* Once a message, whatever the number of tasks in it. */
+static void gather_peers(struct daemon *d, struct daemon_node *node, struct daemon_job *job)
+{
+    struct pliant_counts counts;
+    const struct json *all;
+    struct json j;
+
+    if (job->group || (node->peers_of == job && node->peers_step == job->n_steps))
+        return;
+    pliant_counts(job->sched, &counts);
+    if (counts.tasks > PEERS_MAX)
+        return;
+    if (node->peers_of)
+        send_gathered(d, node);
+    all = peers(d, job);
+    json_init(&j, NULL);
+    json_begin(&j, NULL, '{');
+    json_raw(&j, job->id, all->v, all->n);
+    json_end(&j, '}');
+    need(j.error == 0 && vec_room(NULL, &node->peers, j.n) ? node : NULL);
+    memcpy(node->peers.v, j.v, j.n);
+    node->peers.n = j.n;
+    json_free(&j);
+    node->peers_of = job;
+    node->peers_step = job->n_steps;
+}
+
 /* ---- deploying ------------------------------------------------------------------------------ */
 
 static void write_command(const struct job_command *command, struct json *j)
@@ -372,9 +405,7 @@ static void write_deployment(struct daemon *d, const struct deployment *t)
 {
     struct daemon_job *job = t->job;
     struct json *j = element(d, job->id, t->vertex, t->task.subtask, t->task.attempt);
-    struct pliant_counts counts;
 
-    pliant_counts(job->sched, &counts);
     json_uint(j, "slot", t->slot);
     json_string(j, "name", job->name);
     write_command(&job->spec.vertices[t->task.vertex.v - 1].command, j);
@@ -386,11 +417,6 @@ static void write_deployment(struct daemon *d, const struct deployment *t)
         json_bool(j, "one_device", true);
     json_uint(j, "parallelism", t->parallelism);
     json_string(j, "checkpoint_root", job->group ? group_run_dir(job) : "");
-    if (counts.tasks <= PEERS_MAX && !job->group) {
-        const struct json *all = peers(d, job);
-
-        json_raw(j, "peers", all->v, all->n);
-    }
     json_end(j, '}');
 }
 
@@ -398,6 +424,7 @@ static void start(struct daemon *d, const struct deployment *t)
 {
     if (t->node->state != NODE_UP)
         return; /* its HELLO will not name the task: then it is deployed */
+    gather_peers(d, t->node, t->job);
     write_deployment(d, t);
     gather(d, t->node, &t->node->deploy);
 }

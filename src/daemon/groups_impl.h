@@ -1,6 +1,7 @@
 /* groups_impl.h - what the modules about worker groups share
  *
- *     groups.c             the run: manifest, lease, registrations; reports; what is due
+ *     groups.c             what is kept of one; reports; what is due
+ *     group_run.c          the run: manifest, lease, registrations
  *     group_launch.c       a launch: port, environment, workers that end while the others come up
  *     group_collectives.c  checkpoint_dir() and get_preemption_info() of all ranks
  *     group_notices.c      nodes that will go
@@ -61,6 +62,9 @@ struct group {
     struct collective collective;
 };
 
+struct group *group_new(const struct daemon_job *job, const char *run_dir);
+uint64_t group_bytes(const struct group *g); /* that the ranks have reported, all together */
+int64_t group_waited_ms(const struct daemon *d, const struct barrier *b);
 /* A task of the group speaks: its attempt is the one that counts from now on. */
 void group_hear(struct daemon *d, struct daemon_job *job, const struct pliant_task *task);
 /* Something is due then: groups_expire() will look. */

@@ -18,8 +18,8 @@ enum outbox_kind {
 struct outbox_entry {
     enum outbox_kind kind;
     enum message_type type;
-    bool looks;        /* the answer to a request that changes nothing */
-    uint64_t sequence; /* of replies and events; a node's is counted when it leaves */
+    enum message_type of; /* the request that is answered */
+    uint64_t sequence;    /* of replies and events; a node's is counted when it leaves */
     struct daemon_node *node;
     size_t peer, body, size; /* offsets into the bytes; a client's id has its size in front */
 };
@@ -80,9 +80,8 @@ static void put_reply(struct daemon *d, const struct reply_to *to, enum message_
                       const struct json *body)
 {
     struct outbox_entry *e = put(d, OUT_CLIENT, type, body);
-    const struct message_kind *kind = message_kind((uint16_t)to->of);
 
-    e->looks = kind && kind->role == ROLE_VIEWER;
+    e->of = to->of;
     e->sequence = to->sequence;
     e->peer = keep(d->out, &to->peer.size, 1);
     keep(d->out, to->peer.bytes, to->peer.size);
@@ -91,6 +90,16 @@ static void put_reply(struct daemon *d, const struct reply_to *to, enum message_
 void outbox_reply(struct daemon *d, const struct reply_to *to, const struct json *body)
 {
     put_reply(d, to, MESSAGE_REPLY, body);
+}
+
+static void write_error(struct json *j, const char *code, const char *text, enum message_type of)
+{
+    json_init(j, NULL);
+    json_begin(j, NULL, '{');
+    json_string(j, "code", code);
+    json_string(j, "text", text);
+    json_int(j, "of", of);
+    json_end(j, '}');
 }
 
 void outbox_refuse(struct daemon *d, const struct reply_to *to, const char *code,
@@ -103,12 +112,7 @@ void outbox_refuse(struct daemon *d, const struct reply_to *to, const char *code
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    json_init(&j, NULL);
-    json_begin(&j, NULL, '{');
-    json_string(&j, "code", code);
-    json_string(&j, "text", text);
-    json_int(&j, "of", to->of);
-    json_end(&j, '}');
+    write_error(&j, code, text, to->of);
     put_reply(d, to, MESSAGE_ERROR, &j);
     json_free(&j);
 }
@@ -187,14 +191,36 @@ void outbox_flush_since(struct daemon *d, size_t mark)
     d->out->entries.n = mark;
 }
 
-void outbox_flush_looks(struct daemon *d)
+/* Does the answer hold whether or not the commit succeeds? */
+static bool holds_anyway(const struct outbox_entry *e)
+{
+    const struct message_kind *kind = message_kind((uint16_t)e->of);
+
+    return e->type == MESSAGE_ERROR || (kind && kind->role == ROLE_VIEWER);
+}
+
+static void answer_unsure(struct daemon *d, struct outbox_entry e)
+{
+    struct json j;
+
+    write_error(&j, "unavailable",
+                "the store cannot be written; whether this holds shows when it can be again", e.of);
+    e.type = MESSAGE_ERROR;
+    send_to_client(d, &e, &j);
+    json_free(&j);
+}
+
+void outbox_commit_failed(struct daemon *d)
 {
     for (size_t i = 0; i < d->out->entries.n; i++) {
         struct outbox_entry *e = &d->out->entries.v[i];
 
-        if (!e->looks)
+        if (e->kind != OUT_CLIENT)
             continue;
-        send_entry(d, e);
+        if (holds_anyway(e))
+            send_entry(d, e);
+        else
+            answer_unsure(d, *e);
         *e = (struct outbox_entry){.kind = OUT_FORGOTTEN};
     }
 }

@@ -88,21 +88,6 @@ static void pat_watchdog(struct daemon *d)
 
 /* ---- signals -------------------------------------------------------------------------------- */
 
-/* All that could end or stop the process without its will are read as messages; faults, and the
- * terminal's stops, keep their meaning. Threads that are made later inherit the mask. */
-static int open_signals(void)
-{
-    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,  SIGABRT,
-                               SIGTRAP, SIGSYS, SIGTSTP, SIGTTIN, SIGTTOU};
-    sigset_t all;
-
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        sigdelset(&all, kept[i]);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    return signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
-}
-
 static void end(struct daemon *d, const char *why)
 {
     if (!d->ending)
@@ -137,8 +122,7 @@ static void take_signals(struct daemon *d)
 
 /* ---- messages that nobody may send ---------------------------------------------------------- */
 
-/* One line of log a minute for each peer, and none for the many beyond that. */
-static bool may_complain(struct daemon *d, const struct rpc_message *m)
+bool may_complain(struct daemon *d, const struct rpc_message *m)
 {
     struct reactor *r = d->reactor;
     const void *who = *m->key ? (const void *)m->key : m->from.bytes;
@@ -195,7 +179,7 @@ static bool refused(struct daemon *d, struct rpc_server *end, const struct rpc_m
         log_line(4, "msg=\"message refused\" code=%s type=%u role=%s key=%s",
                  m->fault == MESSAGE_NOT_OURS ? "not-ours" : code, (unsigned)m->header.type,
                  message_role_name(m->role), log_quoted(m->key).v);
-    if (m->fault != MESSAGE_NOT_OURS)
+    if (m->fault != MESSAGE_NOT_OURS && m->header.type != MESSAGE_ERROR) /* no error about errors */
         answer_error(d, end, m, code,
                      m->fault == MESSAGE_GOOD ? "the role of this key does not allow it"
                                               : "not a message of this protocol");
@@ -308,7 +292,7 @@ static void commit(struct daemon *d)
     d->reactor->retry_at_ms = d->clock.awake_ms + RETRY_MS;
     log_line(3, "msg=\"the store fails; tasks go on, nothing new is taken in\" error=%s",
              log_quoted(err.text).v);
-    outbox_flush_looks(d);
+    outbox_commit_failed(d);
     tell_daemon(d, "store-failed");
 }
 
@@ -468,7 +452,8 @@ static void open_reactor(struct daemon *d)
     struct reactor *r = need(calloc(1, sizeof *r));
 
     d->reactor = r;
-    r->signals = open_signals();
+    r->signals = rpc_signals_open(NULL);
+    need(r->signals < 0 ? NULL : r);
     r->watchdog_ms = watchdog_ms();
     r->items[0] = (zmq_pollitem_t){.fd = r->signals, .events = ZMQ_POLLIN};
 }

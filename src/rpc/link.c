@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "rpc/keys_impl.h"
@@ -236,4 +237,20 @@ void rpc_prepare_process(void)
     zsys_set_max_sockets(SOCKETS_MAX);
     zsys_set_io_threads(1);   /* more would break the order that server.c relies on */
     zsys_set_logstream(NULL); /* we say ourselves what is wrong */
+}
+
+int rpc_signals_open(const sigset_t *also)
+{
+    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,  SIGABRT,
+                               SIGTRAP, SIGSYS, SIGTSTP, SIGTTIN, SIGTTOU};
+    sigset_t taken;
+    int fd;
+
+    sigfillset(&taken);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (!also || sigismember(also, kept[i]) != 1)
+            sigdelset(&taken, kept[i]);
+    sigprocmask(SIG_SETMASK, &taken, NULL);
+    fd = signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }

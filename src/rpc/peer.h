@@ -13,6 +13,8 @@
 #ifndef PLIANT_RPC_PEER_H
 #define PLIANT_RPC_PEER_H
 
+#include <signal.h>
+
 #include "rpc/keys.h"
 #include "rpc/message.h"
 
@@ -116,5 +118,10 @@ int rpc_call(struct rpc_link *l, enum message_type type, const struct json *body
 /* First of all in main(): keeps czmq from taking signals, ignores SIGPIPE, opens descriptors 0 to 2
  * on /dev/null where they are closed. */
 void rpc_prepare_process(void);
+
+/* From here on a signal is a message: a signalfd of all that would end or stop the process, but for
+ * faults and the terminal's stops, which keep their meaning unless they are in `also` (or NULL).
+ * Threads that are made later inherit the mask. -errno. */
+int rpc_signals_open(const sigset_t *also);
 
 #endif

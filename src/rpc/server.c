@@ -29,6 +29,13 @@ struct connection { /* a descriptor's latest */
     uint64_t id; /* as of id_of(); 0: it has sent nothing yet */
 };
 
+#define SENDERS 4096u /* whose descriptors are remembered; a power of 2 */
+
+struct sender {
+    uint64_t id; /* as of id_of(); 0: nobody */
+    int fd;
+};
+
 struct rpc_server {
     enum rpc_server_kind kind;
     zsock_t *socket, *monitor;
@@ -36,6 +43,7 @@ struct rpc_server {
     struct wire_message message;
     struct rpc_counts counts;
     struct VEC(struct connection) connections; /* by descriptor */
+    struct sender senders[SENDERS];            /* by the end of the id */
     struct VEC(int) gone;
     size_t gone_told; /* of `gone` */
     int last_number;
@@ -277,9 +285,10 @@ int rpc_server_gone(struct rpc_server *s, int *ret_connection)
     return 1;
 }
 
-#define ID_GIVEN (UINT64_C(1) << 32)  /* libzmq's: a zero byte and a number of 32 bits that grows  \
-                                       */
-#define ID_CHOSEN (UINT64_C(1) << 63) /* by the peer; the rest is a sum */
+/* An id of libzmq's is a zero byte and a number of 32 bits that grows; one that the peer chose is
+ * summed up. */
+#define ID_GIVEN (UINT64_C(1) << 32)
+#define ID_CHOSEN (UINT64_C(1) << 63)
 
 static uint64_t id_of(const struct rpc_id *id)
 {
@@ -315,15 +324,30 @@ static int number_of(struct rpc_server *s, size_t fd, uint64_t id)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
+/* libzmq looks the descriptor up among texts. It is the same for all messages of an id that libzmq
+ * gave. */
+static int descriptor_of(struct rpc_server *s, uint64_t id)
+{
+    struct sender *at = &s->senders[id % SENDERS];
+
+    if (at->id == id && !(id & ID_CHOSEN))
+        return at->fd;
+    *at = (struct sender){.id = id, .fd = zmq_msg_get(&s->message.header, ZMQ_SRCFD)};
+    return at->fd;
+}
+
 static void name_sender(struct rpc_server *s, struct rpc_message *ret)
 {
     const char *key = s->auth ? zmq_msg_gets(&s->message.header, "User-Id") : NULL;
     size_t n = zmq_msg_size(&s->message.id);
-    int fd = zmq_msg_get(&s->message.header, ZMQ_SRCFD);
+    uint64_t id;
+    int fd;
 
     ret->from.size = (uint8_t)n; /* libzmq: at most 255 */
     memcpy(ret->from.bytes, zmq_msg_data(&s->message.id), ret->from.size);
-    ret->connection = fd < 0 ? -1 : number_of(s, (size_t)fd, id_of(&ret->from));
+    id = id_of(&ret->from);
+    fd = descriptor_of(s, id);
+    ret->connection = fd < 0 ? -1 : number_of(s, (size_t)fd, id);
     *ret->key = '\0';
     if (key)
         snprintf(ret->key, sizeof ret->key, "%s", key);

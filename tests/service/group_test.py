@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import random
 import signal
 import subprocess
 import sys
@@ -34,7 +35,8 @@ class Group:
         self.job = self.service.submit_text(json.dumps({
             "name": "group", "worker_group": members,
             "config": {"restart-strategy.type": "exponential-delay",
-                       "restart-strategy.exponential-delay.initial-backoff": "50 ms"}}))
+                       "restart-strategy.exponential-delay.initial-backoff": "50 ms",
+                       "restart-strategy.exponential-delay.max-backoff": "500 ms"}}))
         return self.job
 
     def train(self, steps=60, step=0.05, **options):
@@ -162,6 +164,48 @@ def test_the_daemon_is_killed(service):
     equal("restarts", end["restarts"], 0)
     equal("registered, none lost and none twice", g.registered(), list(range(10, 121, 10)))
     equal("attempts", int(g.lines(0, "start")[0]["attempt"]), 1)
+
+
+def strike(g, chance):
+    """Something dies, or looks as if it did."""
+    node = chance.choice(("n1", "n2", "n3"))
+    agent, pids = g.service.agents[node], list(g.service.running(g.job))
+    what = chance.choice(("worker", "worker", "agent", "daemon", "freeze"))
+    if what == "worker" and pids:
+        try:
+            os.kill(chance.choice(pids), chance.choice((signal.SIGKILL, signal.SIGSEGV)))
+        except ProcessLookupError:
+            pass  # it has ended meanwhile
+    elif what == "agent":
+        agent.kill()
+        g.service.start_agent(node, ready=False)
+    elif what == "daemon":
+        g.service.daemon.kill()
+        g.service.start_daemon()
+    elif what == "freeze":
+        agent.kill(signal.SIGSTOP)
+        time.sleep(chance.uniform(0, 3))  # shorter and longer than heartbeat.timeout
+        agent.kill(signal.SIGCONT)
+
+
+def test_kills_at_random(service):
+    """Whatever dies, no registered checkpoint is lost, and none counts twice."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}", flush=True)
+    chance = random.Random(seed)
+    g = two_agents(service)
+    service.start_agent("n3")
+    g.submit(["python3", "train.py", "--steps", "300", "--step", "0.01", "--checkpoint-every", "5"],
+             workers=(2, 6), **{"max-failures": -1, "stop-timeout": "2 s"})
+    for _ in range(12):
+        time.sleep(chance.uniform(0.1, 1))
+        if g.status["job_status"] in ENDED:
+            break
+        strike(g, chance)
+    g.wait_end()
+    equal("registered", g.registered(), list(range(5, 301, 5)))
+    for row in g.manifest()["checkpoint_results"]:
+        equal("a sum", round(row["metrics"]["sum"], 6), float(row["metrics"]["step"]))
 
 
 def test_another_job_goes_on_with_the_run(service):

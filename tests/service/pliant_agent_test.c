@@ -199,8 +199,8 @@ Test(agent, gives_a_task_its_environment) /* [W-ENV-1] */
     fake_send(&f, MESSAGE_DEPLOY,
               "{\"tasks\":[{" FAKE_TASK
               ",\"slot\":0,\"command\":[\"sleep\",\"1000\"],\"group\":true,"
-              "\"env\":{\"GIVEN\":\"yes\",\"OMP_NUM_THREADS\":\"1\",\"PLIANT_ATTEMPT\":\"4\"},"
-              "\"peers\":[{\"vertex\":\"v\",\"subtask\":0}]}]}",
+              "\"env\":{\"GIVEN\":\"yes\",\"OMP_NUM_THREADS\":\"1\",\"PLIANT_ATTEMPT\":\"4\"}}],"
+              "\"peers\":{\"" FAKE_JOB "\":[{\"vertex\":\"v\",\"subtask\":0}]}}",
               0, 4);
     d = fake_state(&f, 0, 4, "running");
     cr_expect_str_eq(value = environment_of(d, "GIVEN"), "yes");
@@ -1091,11 +1091,12 @@ Test(agent, lives_with_closed_descriptors) /* known trouble 130 */
 
 Test(agent, takes_no_notice_of_a_burst_of_signals) /* known troubles 122, 128 */
 {
-    static const int signals[] = {SIGUSR1, SIGUSR2, SIGCHLD, SIGWINCH, SIGPIPE};
+    const int signals[] = {SIGUSR1, SIGUSR2, SIGCHLD, SIGWINCH,  SIGPIPE,
+                           SIGALRM, SIGXFSZ, SIGPWR,  SIGVTALRM, SIGRTMIN};
 
     start();
-    for (int i = 0; i < 1000; i++)
-        fake_signal(&f, signals[i % 5]);
+    for (size_t i = 0; i < 1000; i++)
+        fake_signal(&f, signals[i % (sizeof signals / sizeof *signals)]);
     fake_deploy(&f, 0, 1, "exit 0", "");
     fake_state(&f, 0, 1, "ended");
 }

@@ -534,6 +534,26 @@ Test(requests, a_checkpoint_whose_last_part_comes_when_the_job_restarts_is_none)
     cr_expect(strstr(deployed_with(a, 2), "/chk-1") == NULL, "%s", deployed_with(a, 2));
 }
 
+/* With another parallelism its key groups would begin anew. */
+Test(requests, no_checkpoint_is_taken_while_only_some_tasks_of_a_vertex_have_finished)
+{
+    struct fake_agent *a;
+    char job[33];
+
+    service_open(&s, BRISK, NULL);
+    a = joined("n1", 4);
+    submit(&s, spec, job);
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 4);
+    take_checkpoint(job, 1);
+    agent_end(a, &a->tasks.v[0], "{\"how\":\"exited\",\"code\":0}");
+    WAIT(&s, agent_running(a) == 3);
+    WAIT(&s, call(&s, MESSAGE_TAKE_CHECKPOINT, "{\"job\":\"%s\"}", job) == 0 &&
+                 rows_with(job, "failed") >= 1);
+    agent_end(a, &a->tasks.v[1], "{\"how\":\"exited\",\"code\":1}");
+    WAIT(&s, runs_with(job, 4));
+    cr_expect(strstr(deployed_with(a, 2), "/chk-1/work/") != NULL, "%s", deployed_with(a, 2));
+}
+
 /* With no failed checkpoint tolerated: one that could not even begin does not count. */
 Test(requests, a_checkpoint_that_not_all_tasks_can_take_is_harmless) /* known trouble 073 */
 {
