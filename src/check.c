@@ -82,7 +82,7 @@ static const char *check_pool(const struct pool *p)
 /* ---- the graph -------------------------------------------------------------------------- */
 
 struct graph_counts {
-    uint32_t tasks, live, running, finished, end_of_data;
+    uint32_t tasks, live, created, running, finished, end_of_data;
 };
 
 static const char *check_task(const struct pliant_sched *s, uint32_t v, uint32_t i,
@@ -99,6 +99,10 @@ static const char *check_task(const struct pliant_sched *s, uint32_t v, uint32_t
     if (!task_live(task))
         return NULL;
     all->live++;
+    if (!task_seated(task)) {
+        all->created++;
+        return NULL;
+    }
     BREAKS(task->slot >= s->pool.slots.n, "a task is nowhere");
     slot = &s->pool.slots.v[task->slot];
     BREAKS(slot->node == POOL_NONE || !slot->held, "a live task is on a node that is gone");
@@ -123,7 +127,7 @@ static const char *check_slot(const struct pliant_sched *s, uint32_t row)
                                       ? &s->graph.vertices[v].tasks[slot->subtask]
                                       : NULL;
 
-        live += task && task_live(task) && task->slot == row;
+        live += task && task_seated(task) && task->slot == row;
     }
     BREAKS(live != slot->live, "slots and tasks disagree on what lives");
     return NULL;
@@ -146,8 +150,8 @@ static const char *check_graph(const struct pliant_sched *s)
         }
     }
     BREAKS(all.tasks != g->n_tasks || (g->exists && all.live != g->n_live) ||
-               all.running != g->n_running || all.finished != g->n_finished ||
-               all.end_of_data != g->n_end_of_data,
+               all.created != g->n_created || all.running != g->n_running ||
+               all.finished != g->n_finished || all.end_of_data != g->n_end_of_data,
            "tasks are miscounted");
     for (uint32_t row = 0; row < s->pool.slots.n; row++) {
         const char *broken = check_slot(s, row);
@@ -198,7 +202,8 @@ static const char *check_executing(const struct pliant_sched *s)
 
     BREAKS(d->pending && s->pool.n_used_leaving == 0, "a drain that concerns no task");
     BREAKS(!d->pending && s->pool.n_used_leaving > 0, "a used node drains and nobody cares");
-    BREAKS(d->pending && !deadline_armed(&d->move) && !deadline_armed(&d->limit),
+    BREAKS(d->pending && !deadline_armed(&d->move) && !deadline_armed(&d->limit) &&
+               s->way->rescales,
            "a drain that nothing ends");
     BREAKS(!d->pending && (deadline_armed(&d->move) || deadline_armed(&d->limit)),
            "a drain's timer without a drain");
@@ -207,6 +212,7 @@ static const char *check_executing(const struct pliant_sched *s)
     BREAKS(s->graph.n_live == 0 && !regional_pending(&s->regional),
            "nothing lives and the job goes on");
     BREAKS(regional_check(s), regional_check(s));
+    BREAKS(scheduling_check(s), scheduling_check(s));
     BREAKS(s->failures.present.items.n > 0 && !e->collateral.held &&
                !regional_pending(&s->regional),
            "a failure that nobody decided on");

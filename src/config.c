@@ -68,7 +68,8 @@ static const struct word restart_words[] = {{"none", PLIANT_RESTART_NONE},
                                             {"exponential-delay", PLIANT_RESTART_EXPONENTIAL_DELAY},
                                             {"exponentialdelay", PLIANT_RESTART_EXPONENTIAL_DELAY},
                                             {0}};
-static const struct word failover_words[] = {{"region", 1}, {"full", 2}, {0}};
+static const struct word failover_words[] = {
+    {"region", PLIANT_FAILOVER_REGION}, {"full", PLIANT_FAILOVER_FULL}, {0}};
 static const struct word adaptive_failover_words[] = {
     {"full", PLIANT_FAILOVER_FULL}, {"region", PLIANT_FAILOVER_REGION}, {0}};
 static const struct word placement_words[] = {{"STRICT_PACK", PLIANT_PLACE_STRICT_PACK},
@@ -279,10 +280,14 @@ static const struct row rows[] = {
      HELP("balance the tasks over nodes or over failure domains")},
     {KEY("execution.state-recovery.from-local"), OLD("state.backend.local-recovery"),
      FIELD(local_recovery), BOOLEAN, DEFAULT("false"), HELP("put subtasks where their state is")},
-    {KEY("jobmanager.execution.failover-strategy"), HOST, ONE_OF(failover_words, "region | full"),
-     DEFAULT("region"),
-     HELP("what restarts after a failure; not read by the adaptive scheduler, which restarts "
-          "the whole job")},
+    {KEY("jobmanager.execution.failover-strategy"), FIELD(failover_strategy),
+     ONE_OF(failover_words, "region | full"), DEFAULT("region"),
+     HELP("default scheduler: what restarts after a failure, the pipelined regions that it "
+          "touches or all tasks; for the adaptive scheduler see pliant.adaptive.failover")},
+    {KEY("jobmanager.partition.release-during-job-execution"), FIELD(release_results), BOOLEAN,
+     DEFAULT("true"),
+     HELP("default scheduler: results of blocking edges are given up when nobody will read them "
+          "any more; false: at the end of the job")},
 
     /* checkpoints */
     {KEY("execution.checkpointing.interval"), FIELD(checkpoint_interval_ms), SOME_SPAN,
@@ -471,8 +476,9 @@ static const struct row rows[] = {
     /* slots, nodes, histories */
     {KEY("slot.idle.timeout"), FIELD(slot_idle_timeout_ms), SOME_SPAN, DEFAULT("50 s"),
      HELP("slots that are idle for longer are given back")},
-    {KEY("slot.request.timeout"), HOST, SPAN, DEFAULT("5 min"), NO_EFFECT,
-     HELP("slots are declared, not requested")},
+    {KEY("slot.request.timeout"), FIELD(slot_request_timeout_ms), SPAN, DEFAULT("5 min"),
+     HELP("default scheduler: how long a region waits for its slots before that is a failure; "
+          "the adaptive one declares what it wants")},
     {KEY("slot.request.max-interval"), HOST, SPAN, DEFAULT("20 ms"), NO_EFFECT,
      HELP("slots are declared, not requested")},
     {KEY("heartbeat.interval"), HOST, SOME_SPAN, DEFAULT("5 s"),

@@ -47,7 +47,7 @@ static bool modules_init(struct pliant_sched *s)
 
 static void policy_begin(struct pliant_sched *s)
 {
-    s->policy.kind = s->cfg.rescale_policy;
+    s->policy.kind = s->way->rescales ? s->cfg.rescale_policy : PLIANT_POLICY_NEVER;
     s->policy.limits = (struct worth_limits){
         .restart_ms = s->cfg.worth.restart_ms,
         .checkpoint_ms = s->cfg.worth.checkpoint_ms,
@@ -76,9 +76,19 @@ static void group_begin(struct pliant_sched *s)
     bounds_refresh(&s->bounds);
 }
 
+/* All slots that could be used at one time are wanted, and no less: fewer would only let regions
+ * wait until that is a failure. */
+static void fix_parallelism(struct pliant_sched *s)
+{
+    for (uint32_t v = 0; v < s->job->n_vertices; v++)
+        s->bounds.vertices[v].min = s->bounds.vertices[v].want;
+    bounds_refresh(&s->bounds);
+}
+
 /* The state of a scheduler that has seen nothing. */
 static void begin(struct pliant_sched *s)
 {
+    s->way = s->cfg.scheduler == PLIANT_SCHEDULER_DEFAULT ? &default_way : &adaptive_way;
     s->clock.now_ms = INT64_MIN;
     s->prng.state = (uint64_t)s->cfg.seed;
     s->state.id = PLIANT_CREATED;
@@ -94,6 +104,8 @@ static void begin(struct pliant_sched *s)
     requirements_initial(&s->bounds, s->job, s->cfg.mode == PLIANT_MODE_REACTIVE); /* [S-PAR-3] */
     if (s->job->worker_group)
         group_begin(s);
+    if (!s->way->rescales)
+        fix_parallelism(s);
 }
 
 int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *job,
@@ -114,6 +126,7 @@ int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *j
     pool_init(&s->pool, s->alloc);
     reports_init(&s->reports, s->alloc);
     regional_init(&s->regional, s->alloc);
+    scheduling_init(&s->scheduling, s->alloc);
     failures_init(&s->failures, s->alloc, history_size(s->cfg.exception_history_size));
     if (!modules_init(s)) {
         pliant_sched_destroy(&s);
@@ -132,6 +145,7 @@ void pliant_sched_destroy(struct pliant_sched **ps)
         return;
     outbox_free(s);
     pool_free(&s->pool);
+    scheduling_free(&s->scheduling);
     regional_free(&s->regional);
     if (s->graph.job)
         execution_free(&s->graph);
@@ -213,6 +227,12 @@ static bool report_fine(const struct pliant_event *ev)
     return ev->report.call >= 1 && (!path || (*path && memchr(path, '\0', REPORTS_PATH_MAX + 1)));
 }
 
+static bool input_fine(const struct pliant_sched *s, const struct pliant_event *ev)
+{
+    return !ev->failure.input_lost ||
+           (ev->failure.edge < s->job->n_edges && ev->failure.producer < PLIANT_MAX_PARALLELISM);
+}
+
 static bool event_fine(const struct pliant_sched *s, const struct pliant_event *ev)
 {
     switch (ev->kind) {
@@ -236,7 +256,7 @@ static bool event_fine(const struct pliant_sched *s, const struct pliant_event *
     case PLIANT_EV_REPORT:
         return report_fine(ev);
     case PLIANT_EV_TASK_FAILED:
-        return (unsigned)ev->failure.death < PLIANT_DEATHS;
+        return (unsigned)ev->failure.death < PLIANT_DEATHS && input_fine(s, ev);
     case PLIANT_EV_TICK:
     case PLIANT_EV_START:
     case PLIANT_EV_SLOTS_RESERVED:
@@ -317,8 +337,9 @@ enum pliant_pattern pliant_edge_pattern(const struct pliant_sched *s, size_t edg
 
     assert(edge < s->job->n_edges);
     e = &s->job->edges[edge];
-    return s->graph.parallelism[e->from] == s->graph.parallelism[e->to] ? e->pattern
-                                                                        : PLIANT_ALL_TO_ALL;
+    return !s->way->rescales || s->graph.parallelism[e->from] == s->graph.parallelism[e->to]
+               ? e->pattern
+               : PLIANT_ALL_TO_ALL;
 }
 
 void pliant_vertex_bounds(const struct pliant_sched *s, pliant_vertex_id vertex, uint32_t *ret_min,
@@ -339,7 +360,7 @@ bool pliant_task_info(const struct pliant_sched *s, pliant_vertex_id vertex, uin
         return false;
     task = &s->graph.vertices[vertex.v - 1].tasks[subtask];
     *ret = (struct pliant_task_info){.attempt = task->attempt, .state = task->state};
-    if (task_live(task))
+    if (task_seated(task))
         ret->slot.v = task->slot + 1;
     return true;
 }
@@ -355,7 +376,7 @@ void pliant_counts(const struct pliant_sched *s, struct pliant_counts *ret)
         .desired = (uint32_t)s->bounds.desired,
         .minimal = (uint32_t)s->bounds.minimal,
         .tasks = s->graph.n_tasks,
-        .tasks_live = s->graph.exists ? s->graph.n_live : 0,
+        .tasks_live = s->graph.exists ? s->graph.n_live - s->graph.n_created : 0,
         .tasks_running = s->graph.n_running,
         .restarts = s->restarts,
         .region_restarts = s->regional.restarts,
@@ -402,18 +423,25 @@ static struct pliant_next next_of_waiting(const struct waiting *w)
 }
 
 /* Regions that restart: the delay of the first plan, or cancels that nobody has confirmed. */
-static struct pliant_next next_of_regional(const struct regional *r, const struct manager *m)
+static struct pliant_next next_of_regional(const struct regional *r, const struct manager *m,
+                                           bool rescales)
 {
     const struct deadline *first = deadline_before(&r->due, &r->give_up) ? &r->due : &r->give_up;
 
     return (struct pliant_next){.decision = PLIANT_REASON_BACKOFF_OVER,
                                 .at_ms = first->at_ms,
-                                .phase = manager_phase_name(m->phase)};
+                                .phase = rescales ? manager_phase_name(m->phase) : ""};
 }
 
-static struct pliant_next next_of_executing(const struct executing *e)
+static struct pliant_next next_of_executing(const struct pliant_sched *s)
 {
+    const struct executing *e = &s->state.executing;
     struct pliant_next next = next_of_manager(&e->manager, PLIANT_REASON_RESCALE);
+
+    if (!s->way->rescales)
+        next = (struct pliant_next){.decision = PLIANT_REASON_NOT_ENOUGH_RESOURCES,
+                                    .at_ms = s->scheduling.timeout.at_ms,
+                                    .phase = ""};
 
     if (e->drain.pending) {
         next.decision = PLIANT_REASON_DRAIN;
@@ -460,8 +488,8 @@ void pliant_next(const struct pliant_sched *s, struct pliant_next *ret)
         return;
     case PLIANT_EXECUTING:
         *ret = regional_pending(&s->regional)
-                   ? next_of_regional(&s->regional, &s->state.executing.manager)
-                   : next_of_executing(&s->state.executing);
+                   ? next_of_regional(&s->regional, &s->state.executing.manager, s->way->rescales)
+                   : next_of_executing(s);
         return;
     case PLIANT_RESTARTING:
         *ret = next_of_winding(&s->state.restarting.winding, PLIANT_REASON_BACKOFF_OVER);

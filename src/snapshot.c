@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 4u
+#define VERSION 5u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -476,6 +476,7 @@ static void graph_codec(struct codec *c, struct execution *g)
     CODEC(c, g->n_units);
     CODEC(c, g->n_tasks);
     CODEC(c, g->n_live);
+    CODEC(c, g->n_created);
     CODEC(c, g->n_running);
     CODEC(c, g->n_finished);
     CODEC(c, g->n_end_of_data);
@@ -559,6 +560,7 @@ static void restart_plan_codec(struct codec *c, struct regional *r, struct resta
         codec_expect(c, plan->regions.v[i] < r->regions.n);
     }
     CODEC(c, plan->open);
+    codec_bool(c, &plan->all);
     codec_bool(c, &plan->delay_over);
     codec_bool(c, &plan->done);
     CODEC(c, plan->due_at_ms);
@@ -584,6 +586,44 @@ static void plans_codec(struct codec *c, struct regional *r)
                             (r->owner[i] >= r->base && r->owner[i] - r->base < r->plans.n));
 }
 
+/* What follows from who has finished is found again. */
+static void finished_codec(struct codec *c, struct pliant_sched *s)
+{
+    struct scheduling *g = &s->scheduling;
+
+    for (uint32_t task = 0; codec_fine(c) && task < topology_tasks(&s->regional.topology); task++) {
+        bool finished = g->inputs.finished[task];
+
+        codec_bool(c, &finished);
+        CODEC(c, g->results.holder[task]);
+        if (c->reading && codec_fine(c) && finished)
+            scheduling_had_finished(g, task);
+    }
+    for (uint32_t i = 0; codec_fine(c) && i < results_partitions(&g->results); i++)
+        codec_bool(c, &g->results.tracked[i]);
+}
+
+static void scheduling_codec(struct codec *c, struct pliant_sched *s)
+{
+    struct scheduling *g = &s->scheduling;
+    size_t n = g->line.n;
+
+    finished_codec(c, s);
+    for (uint32_t i = 0; codec_fine(c) && i < s->regional.regions.n; i++)
+        codec_byte(c, &g->phase[i], REGION_STARTED + 1);
+    deadline_codec(c, &g->timeout);
+    codec_count(c, &n, sizeof(uint32_t));
+    if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &g->line, n))
+        codec_no_memory(c);
+    for (size_t i = 0; codec_fine(c) && i < n; i++) {
+        if (c->reading)
+            g->line.v[g->line.n++] = (struct asking){0};
+        CODEC(c, g->line.v[i].region);
+        CODEC(c, g->line.v[i].since_ms);
+        codec_expect(c, g->line.v[i].region < s->regional.regions.n);
+    }
+}
+
 static void regional_codec(struct codec *c, struct pliant_sched *s)
 {
     struct regional *r = &s->regional;
@@ -594,19 +634,22 @@ static void regional_codec(struct codec *c, struct pliant_sched *s)
     CODEC(c, r->next_due);
     CODEC(c, r->next_give_up);
     CODEC(c, r->n_pending);
+    CODEC(c, r->n_decided);
     deadline_codec(c, &r->due);
     deadline_codec(c, &r->give_up);
     codec_bool(c, &on);
     if (c->reading && codec_fine(c) && on) {
         codec_expect(c, s->graph.exists);
         if (codec_fine(c))
-            regional_begin(s);
+            s->way->find(s);
         if (s->no_memory)
             codec_no_memory(c);
         codec_expect(c, r->on);
     }
     if (codec_fine(c) && on)
         plans_codec(c, r);
+    if (codec_fine(c) && on && !s->way->rescales)
+        scheduling_codec(c, s);
     codec_expect(c, r->base >= 1 && r->next_due >= r->base && r->next_due - r->base <= r->plans.n &&
                         r->next_give_up >= r->base && r->next_give_up - r->base <= r->plans.n);
 }

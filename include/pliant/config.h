@@ -66,7 +66,7 @@ enum pliant_group_placement {
 
 enum pliant_score_order { PLIANT_SCORE_MAX, PLIANT_SCORE_MIN };
 
-/* What restarts after a failure: the job, or the pipelined regions that it touches [P-REG-1]. */
+/* What restarts after a failure: the job, or the pipelined regions that it touches. */
 enum pliant_failover { PLIANT_FAILOVER_FULL, PLIANT_FAILOVER_REGION };
 
 enum pliant_checkpoint_pace { PLIANT_CHECKPOINT_PACE_FIXED, PLIANT_CHECKPOINT_PACE_AUTO };
@@ -146,6 +146,8 @@ struct pliant_config {
     struct pliant_restart_config creation_retry;
     int64_t cancellation_timeout_ms; /* 0: no bound */
     enum pliant_failover adaptive_failover;
+    enum pliant_failover failover_strategy; /* of the default scheduler */
+    bool release_results;                   /* the same: those that nobody will read any more */
 
     /* drains */
     int64_t drain_lead_ms;
@@ -153,8 +155,9 @@ struct pliant_config {
 
     /* slots and histories */
     int64_t slot_idle_timeout_ms;
-    int64_t rescale_history_size;   /* <= 0: off */
-    int64_t exception_history_size; /* >= 0 */
+    int64_t slot_request_timeout_ms; /* of the default scheduler */
+    int64_t rescale_history_size;    /* <= 0: off */
+    int64_t exception_history_size;  /* >= 0 */
 
     /* The job is a worker group: its defaults hold where nobody set a value. Say so before
      * pliant_config_resolve(); pliant_sched_new() goes by its job. */

@@ -134,6 +134,7 @@ enum pliant_reason {
     PLIANT_REASON_CHECKPOINT_PENDING,
     PLIANT_REASON_TASKS_NOT_RUNNING,
     PLIANT_REASON_REACTIVE_MODE,
+    PLIANT_REASON_FIXED_PARALLELISM, /* jobmanager.scheduler: default */
     PLIANT_REASON_JOB_ENDED,
     PLIANT_REASON_UNKNOWN_VERTEX,
     PLIANT_REASON_VERTEX_MISSING, /* an update must name every vertex */
@@ -280,6 +281,10 @@ struct pliant_event {
             bool recoverable;
             const char *cause;
             enum pliant_death death; /* of a worker of a group; others leave it 0 */
+            /* The task could not read what this producer's last attempt wrote for a blocking edge. */
+            bool input_lost;
+            uint32_t edge;     /* index, from 0 */
+            uint32_t producer; /* subtask of the vertex that the edge comes from */
         } failure;
         /* One of the calls of one worker, counted from 1 in each attempt. path: where its checkpoint
          * is, uploaded; NULL: metrics only. */
@@ -312,6 +317,9 @@ enum pliant_action_kind {
     PLIANT_ACT_DECLARE,         /* .declare: slots wanted in total, for autoscalers */
     PLIANT_ACT_RESERVE,         /* .reserve: build the graph, hold these slots, answer */
     PLIANT_ACT_RELEASE,         /* .release: slots that the job gives back */
+    PLIANT_ACT_RELEASE_RESULT,  /* .result: what this attempt wrote for a blocking edge will not be
+                                   read any more. A failed or canceled attempt has no results, and
+                                   the end of the job ends all of them: of those nobody is told */
     PLIANT_ACT_DEPLOY,          /* .deploy: start this attempt in this slot */
     PLIANT_ACT_CANCEL,          /* .task: stop it, then report TASK_CANCELED */
     PLIANT_ACT_CHECKPOINT,      /* .checkpoint: take one now, then report */
@@ -343,6 +351,7 @@ struct pliant_action {
         /* n slots in the order of the plan's units; borrowed until the next step */
         struct { uint32_t plan; uint32_t n; const pliant_slot_id *slots; uint64_t restore; } reserve;
         struct { uint32_t n; const pliant_slot_id *slots; } release;
+        struct { struct pliant_task producer; uint32_t edge; } result; /* edge: index, from 0 */
         /* restore: the checkpoint to start from; 0: none */
         struct { struct pliant_task task; pliant_slot_id slot; uint64_t restore; } deploy;
         struct pliant_task task;
@@ -538,7 +547,8 @@ PLIANT_API enum pliant_job_status pliant_job_status(const struct pliant_sched *s
 PLIANT_API uint32_t pliant_parallelism(const struct pliant_sched *s, pliant_vertex_id vertex);
 /* How an edge of the job connects the subtasks of the current graph: a pointwise edge whose ends
  * got different parallelism is all-to-all for this graph, and pointwise again in one where they are
- * equal [S-CEG-11]. Without a graph: as the job says. edge < pliant_job_edges(). */
+ * equal [S-CEG-11]. Without a graph, and with the default scheduler: as the job says.
+ * edge < pliant_job_edges(). */
 PLIANT_API enum pliant_pattern pliant_edge_pattern(const struct pliant_sched *s, size_t edge);
 /* Present bounds, also in reactive mode [S-REQ-2]. */
 PLIANT_API void pliant_vertex_bounds(const struct pliant_sched *s, pliant_vertex_id vertex,
@@ -559,9 +569,11 @@ struct pliant_counts {
     uint32_t slots_offered; /* held and not on draining nodes */
     uint32_t slots_used;    /* with a live task or reserved */
     uint32_t desired, minimal;
-    uint32_t tasks, tasks_live, tasks_running;
+    uint32_t tasks, tasks_live, tasks_running; /* live: in a slot */
     uint64_t restarts, rescales, creation_retries, drain_moves;
-    uint64_t region_restarts; /* of some regions alone, not among `restarts` [P-REG-7] */
+    /* Of some regions alone. Not among `restarts` [P-REG-7]; with the default scheduler `restarts`
+     * are failures that began an attempt to restart, and these are the restarts that followed. */
+    uint64_t region_restarts;
     /* worker groups: what their budgets were charged, all launches that failed among it */
     uint64_t failures_charged, preemptions_charged, launch_failures;
     uint64_t group_attempt;  /* as pliant_group_attempt() */

@@ -290,6 +290,8 @@ static void carry_out(struct daemon *d, struct daemon_job *job, const struct pli
     case PLIANT_ACT_REPORT_TAKEN:
         group_report_taken(d, job, a);
         return;
+    case PLIANT_ACT_RELEASE_RESULT: /* tasks keep their results themselves */
+        return;
     case PLIANT_ACT_NOTIFY:
         notify(d, job, a);
         return;

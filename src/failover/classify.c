@@ -4,7 +4,7 @@
 static struct failover_decision restart_after(int64_t backoff_ms)
 {
     return (struct failover_decision){
-        .action = FAILOVER_RESTART, .backoff_ms = backoff_ms, .why = PLIANT_REASON_NONE};
+        .action = FAILOVER_RESTART, .backoff_ms = backoff_ms, .new_attempt = true};
 }
 
 static struct failover_decision fail(enum pliant_reason why)
@@ -63,7 +63,7 @@ int failover_decide(struct failover *f, const struct pliant_alloc *a, struct prn
                     int64_t now_ms, const struct failure_class *failure,
                     struct failover_decision *ret)
 {
-    bool new_attempt; /* the whole job restarts: merged or not makes no difference [S-FAIL-4] */
+    bool new_attempt; /* where the whole job restarts it makes no difference [S-FAIL-4] */
     int rc;
 
     if (!failure->recoverable) { /* [S-FAIL-1, S-FAIL-2] */
@@ -82,5 +82,6 @@ int failover_decide(struct failover *f, const struct pliant_alloc *a, struct prn
     *ret = restart_strategy_can_restart(&f->strategy, now_ms)
                ? restart_after(restart_strategy_backoff_ms(&f->strategy, now_ms))
                : fail(PLIANT_REASON_RESTARTS_SUPPRESSED);
+    ret->new_attempt = new_attempt;
     return 0;
 }

@@ -45,6 +45,7 @@ enum failover_action { FAILOVER_RESTART, FAILOVER_FAIL };
 struct failover_decision {
     enum failover_action action;
     int64_t backoff_ms;     /* RESTART */
+    bool new_attempt;       /* RESTART: not merged into one that is planned already [S-FAIL-4] */
     enum pliant_reason why; /* FAIL: NOT_RECOVERABLE, RESTARTS_SUPPRESSED, ..._BUDGET_EXHAUSTED;
                              * RESTART: NONE */
 };

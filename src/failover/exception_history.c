@@ -142,6 +142,31 @@ int failures_archive(struct failures *f, const struct pliant_failure **ret)
     return 0;
 }
 
+int failures_split(struct failures *f, uint32_t n, const struct pliant_failure **ret)
+{
+    struct failure_entry rest = {0};
+    int rc;
+
+    *ret = NULL;
+    if (n == 0)
+        return 0;
+    if (n < f->present.items.n) {
+        size_t n_rest = f->present.items.n - n;
+
+        if (!vec_reserve(f->alloc, &rest.items, n_rest))
+            return -ENOMEM;
+        memcpy(rest.items.v, f->present.items.v + n, n_rest * sizeof *rest.items.v);
+        rest.items.n = n_rest;
+        f->present.items.n = n;
+    }
+    rc = failures_archive(f, ret);
+    if (rc < 0)
+        entry_clear(f->alloc, &rest);
+    else
+        f->present = rest;
+    return rc;
+}
+
 const struct pliant_failure *failures_at(const struct failures *f, size_t i)
 {
     return i < f->n ? &f->ring[(f->first + f->n - 1 - i) % f->size]->view : NULL;

@@ -51,6 +51,9 @@ static inline bool failures_empty(const struct failures *f)
  * kept. Valid until the next call. */
 int failures_archive(struct failures *f, const struct pliant_failure **ret);
 
+/* The same with the first n of the present failures only; the others stay. */
+int failures_split(struct failures *f, uint32_t n, const struct pliant_failure **ret);
+
 /* One more entry, empty, for whoever fills it and then calls failures_show(); NULL: no memory. The
  * oldest goes when there are too many. */
 struct failure_entry *failures_append(struct failures *f);

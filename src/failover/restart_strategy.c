@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "util/deadline.h"
 
@@ -194,4 +195,30 @@ int64_t restart_strategy_backoff_ms(const struct restart_strategy *r, int64_t no
         return until_ms(r->next_at_ms, now_ms);
     }
     return 0;
+}
+
+void restart_strategy_text(const struct restart_strategy *r, char text[RESTART_STRATEGY_TEXT])
+{
+    const struct pliant_restart_config *cfg = &r->cfg;
+
+    switch (cfg->kind) {
+    case PLIANT_RESTART_UNSET:
+    case PLIANT_RESTART_NONE:
+        snprintf(text, RESTART_STRATEGY_TEXT, "restart strategy none");
+        return;
+    case PLIANT_RESTART_FIXED_DELAY:
+        snprintf(text, RESTART_STRATEGY_TEXT, "fixed-delay (attempts %lld, delay %lld ms)",
+                 (long long)cfg->fixed.attempts, (long long)cfg->fixed.delay_ms);
+        return;
+    case PLIANT_RESTART_FAILURE_RATE:
+        snprintf(text, RESTART_STRATEGY_TEXT,
+                 "failure-rate (%lld failures per %lld ms, delay %lld ms)",
+                 (long long)cfg->rate.max_failures, (long long)cfg->rate.interval_ms,
+                 (long long)cfg->rate.delay_ms);
+        return;
+    case PLIANT_RESTART_EXPONENTIAL_DELAY:
+        snprintf(text, RESTART_STRATEGY_TEXT, "exponential-delay (attempts %lld of %lld)",
+                 (long long)r->count, (long long)cfg->exponential.attempts);
+        return;
+    }
 }

@@ -38,4 +38,8 @@ int restart_strategy_notify(struct restart_strategy *r, const struct pliant_allo
 bool restart_strategy_can_restart(const struct restart_strategy *r, int64_t now_ms);
 int64_t restart_strategy_backoff_ms(const struct restart_strategy *r, int64_t now_ms);
 
+/* "fixed-delay (attempts 3, delay 1000 ms)", for whoever it refuses a restart. */
+#define RESTART_STRATEGY_TEXT 128
+void restart_strategy_text(const struct restart_strategy *r, char text[RESTART_STRATEGY_TEXT]);
+
 #endif

@@ -75,8 +75,7 @@ static void level_attempts(struct vertex_tasks *vertex)
         vertex->tasks[i].attempt = last;
 }
 
-int execution_begin(struct execution *g, struct pool *pool, const uint32_t *parallelism,
-                    const uint32_t *group_slots, const uint32_t *unit_slots)
+static int tables_begin(struct execution *g, const uint32_t *parallelism)
 {
     assert(!g->exists);
     for (uint32_t v = 0; v < g->job->n_vertices; v++)
@@ -86,13 +85,39 @@ int execution_begin(struct execution *g, struct pool *pool, const uint32_t *para
         level_attempts(&g->vertices[0]);
     memcpy(g->parallelism, parallelism, g->job->n_vertices * sizeof *parallelism);
     g->exists = true;
-    g->n_units = g->n_tasks = g->n_running = g->n_finished = g->n_end_of_data = 0;
+    g->n_units = g->n_tasks = g->n_created = 0;
+    g->n_running = g->n_finished = g->n_end_of_data = 0;
+    return 0;
+}
+
+int execution_begin(struct execution *g, struct pool *pool, const uint32_t *parallelism,
+                    const uint32_t *group_slots, const uint32_t *unit_slots)
+{
+    if (tables_begin(g, parallelism) < 0)
+        return -ENOMEM;
     for (uint32_t group = 0; group < g->job->n_groups; group++) {
         group_begin(g, pool, group, unit_slots);
         unit_slots += group_slots[group];
         g->n_units += group_slots[group];
     }
     g->n_live = g->n_tasks;
+    return 0;
+}
+
+int execution_create(struct execution *g, const uint32_t *parallelism)
+{
+    if (tables_begin(g, parallelism) < 0)
+        return -ENOMEM;
+    for (uint32_t v = 0; v < g->job->n_vertices; v++) {
+        for (uint32_t i = 0; i < parallelism[v]; i++) {
+            struct task *task = &g->vertices[v].tasks[i];
+
+            *task = (struct task){
+                .attempt = task->attempt + 1, .slot = POOL_NONE, .state = PLIANT_TASK_CREATED};
+        }
+        g->n_tasks += parallelism[v];
+    }
+    g->n_live = g->n_created = g->n_tasks;
     return 0;
 }
 
@@ -118,7 +143,10 @@ struct task *execution_current(const struct execution *g, struct pliant_task id)
 void execution_move(struct execution *g, struct pool *pool, struct task *task,
                     enum pliant_task_state state, int64_t now_ms)
 {
+    bool seated = task_seated(task);
+
     assert(task_live(task));
+    g->n_created -= !seated;
     g->n_running -= task->state == PLIANT_TASK_RUNNING;
     g->n_running += state == PLIANT_TASK_RUNNING;
     g->n_finished += state == PLIANT_TASK_FINISHED;
@@ -126,11 +154,11 @@ void execution_move(struct execution *g, struct pool *pool, struct task *task,
     if (task_live(task))
         return;
     g->n_live--;
-    pool_vacate(pool, task->slot, now_ms);
+    if (seated)
+        pool_vacate(pool, task->slot, now_ms);
 }
 
-void execution_restart(struct execution *g, struct pool *pool, uint32_t v, uint32_t subtask,
-                       uint32_t row)
+void execution_reset(struct execution *g, uint32_t v, uint32_t subtask)
 {
     struct task *task = &g->vertices[v].tasks[subtask];
 
@@ -138,7 +166,26 @@ void execution_restart(struct execution *g, struct pool *pool, uint32_t v, uint3
     g->n_finished -= task->state == PLIANT_TASK_FINISHED;
     g->n_end_of_data -= task->end_of_data;
     g->n_live++;
-    *task =
-        (struct task){.attempt = task->attempt + 1, .slot = row, .state = PLIANT_TASK_SCHEDULED};
+    g->n_created++;
+    *task = (struct task){
+        .attempt = task->attempt + 1, .slot = task->slot, .state = PLIANT_TASK_CREATED};
+}
+
+void execution_seat(struct execution *g, struct pool *pool, uint32_t v, uint32_t subtask,
+                    uint32_t row)
+{
+    struct task *task = &g->vertices[v].tasks[subtask];
+
+    assert(task->state == PLIANT_TASK_CREATED);
+    g->n_created--;
+    task->state = PLIANT_TASK_SCHEDULED;
+    task->slot = row;
     pool_occupy(pool, row, g->job->group_of[v], subtask);
+}
+
+void execution_restart(struct execution *g, struct pool *pool, uint32_t v, uint32_t subtask,
+                       uint32_t row)
+{
+    execution_reset(g, v, subtask);
+    execution_seat(g, pool, v, subtask, row);
 }

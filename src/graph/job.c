@@ -566,17 +566,42 @@ static int check_scheduler(enum pliant_scheduler scheduler, struct pliant_error 
     switch (scheduler) {
     case PLIANT_SCHEDULER_UNSET:
     case PLIANT_SCHEDULER_ADAPTIVE:
-        return 0;
     case PLIANT_SCHEDULER_DEFAULT:
-        return refuse(err, NO_ITEM, "jobmanager.scheduler",
-                      "jobmanager.scheduler: default is not available yet; accepted is adaptive");
+        return 0;
     case PLIANT_SCHEDULER_ADAPTIVE_BATCH:
-        return refuse(
-            err, NO_ITEM, "jobmanager.scheduler",
-            "jobmanager.scheduler: adaptive-batch is not available yet; accepted is adaptive");
+        return refuse(err, NO_ITEM, "jobmanager.scheduler",
+                      "jobmanager.scheduler: adaptive-batch is not available yet; accepted are "
+                      "adaptive and default");
     }
     return refuse(err, NO_ITEM, "jobmanager.scheduler",
-                  "jobmanager.scheduler: unknown value; accepted is adaptive");
+                  "jobmanager.scheduler: unknown value; accepted are adaptive and default");
+}
+
+/* Streaming jobs only [S-GEN-14]; a job of both kinds of edges has one scheduler. */
+static int check_exchanges(const struct pliant_job *job, struct pliant_error *err)
+{
+    bool mixed = false;
+
+    for (size_t i = 0; i < job->n_edges; i++)
+        mixed |= job->edges[i].exchange != job->edges[0].exchange;
+    for (size_t i = 0; i < job->n_edges; i++)
+        if (job->edges[i].exchange != PLIANT_PIPELINED)
+            return refuse(err, i, "exchange",
+                          mixed ? "edges[%zu]: exchange is blocking, and others are pipelined;"
+                                  " accepted with jobmanager.scheduler: default"
+                                : "edges[%zu]: exchange is blocking, but jobmanager.scheduler:"
+                                  " adaptive runs streaming jobs; accepted is pipelined",
+                          i);
+    return 0;
+}
+
+/* Parallelism is fixed, and a group's size follows the slots. */
+static int check_default(const struct pliant_job *job, struct pliant_error *err)
+{
+    if (!job->worker_group)
+        return 0;
+    return refuse(err, NO_ITEM, "jobmanager.scheduler",
+                  "jobmanager.scheduler: default runs no worker groups; accepted is adaptive");
 }
 
 /* Options may narrow what the job says. */
@@ -605,13 +630,9 @@ int pliant_job_check(const struct pliant_job *job, const struct pliant_config *c
 {
     if (check_scheduler(cfg->scheduler, err) < 0)
         return -EINVAL;
-    for (size_t i = 0; i < job->n_edges; i++) /* [S-GEN-14] */
-        if (job->edges[i].exchange != PLIANT_PIPELINED)
-            return refuse(
-                err, i, "exchange",
-                "edges[%zu]: exchange is blocking, but jobmanager.scheduler: adaptive runs"
-                " streaming jobs; accepted is pipelined",
-                i);
+    if ((cfg->scheduler == PLIANT_SCHEDULER_DEFAULT ? check_default : check_exchanges)(job, err) <
+        0)
+        return -EINVAL;
     for (uint32_t v = 0; v < job->n_vertices && cfg->mode != PLIANT_MODE_REACTIVE; v++)
         if (job->vertices[v].min_parallelism > job->vertices[v].parallelism)
             return refuse(err, v, "min_parallelism",

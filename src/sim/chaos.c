@@ -6,7 +6,7 @@
 
 #include "util/deadline.h"
 
-#define GROUPS 4 /* every so many worlds the job is a worker group */
+#define GROUPS 4 /* every so many worlds the job is a worker group, and in the next one fixed */
 #define ENDS 8   /* what ends the job happens once in so many times that it could */
 #define N(array) (sizeof(array) / sizeof *(array))
 
@@ -55,11 +55,11 @@ static size_t draw_edges(struct chaos *c, struct pliant_edge_spec *e, uint32_t n
     for (uint32_t to = 1; to < n_vertices; to++)
         for (uint32_t from = 0; from < to; from++)
             if (one_in(c, 3))
-                e[n++] = (struct pliant_edge_spec){.from = from,
-                                                   .to = to,
-                                                   .pattern = one_in(c, 2) ? PLIANT_POINTWISE
-                                                                           : PLIANT_ALL_TO_ALL,
-                                                   .exchange = PLIANT_PIPELINED};
+                e[n++] = (struct pliant_edge_spec){
+                    .from = from,
+                    .to = to,
+                    .pattern = one_in(c, 2) ? PLIANT_POINTWISE : PLIANT_ALL_TO_ALL,
+                    .exchange = c->fixed && one_in(c, 2) ? PLIANT_BLOCKING : PLIANT_PIPELINED};
     return n;
 }
 
@@ -204,6 +204,20 @@ static void draw_group(struct chaos *c)
     cfg->group.port_retry_window_ms = PICK(c, windows_ms);
 }
 
+static void draw_fixed(struct chaos *c)
+{
+    static const int64_t timeouts_ms[] = {0, 5000, 60000, 300000};
+    struct pliant_config *cfg = &c->cfg;
+
+    if (!c->fixed)
+        return;
+    cfg->scheduler = PLIANT_SCHEDULER_DEFAULT;
+    cfg->mode = PLIANT_MODE_NORMAL;
+    cfg->failover_strategy = one_in(c, 6) ? PLIANT_FAILOVER_FULL : PLIANT_FAILOVER_REGION;
+    cfg->release_results = !one_in(c, 4);
+    cfg->slot_request_timeout_ms = PICK(c, timeouts_ms);
+}
+
 static int draw_config(struct chaos *c, struct pliant_error *err)
 {
     pliant_config_init(&c->cfg);
@@ -213,6 +227,7 @@ static int draw_config(struct chaos *c, struct pliant_error *err)
     draw_limits(c);
     draw_policy(c);
     draw_group(c);
+    draw_fixed(c);
     return pliant_config_resolve(&c->cfg, err);
 }
 
@@ -378,6 +393,20 @@ static const struct model_task *some_task(struct chaos *c, const struct model *m
     return found;
 }
 
+/* It could not read a result, if it reads some. */
+static void draw_lost_input(struct chaos *c, struct pliant_event *ev)
+{
+    for (size_t i = 0; i < pliant_job_edges(c->job); i++) {
+        const struct pliant_edge_spec *edge = pliant_job_edge(c->job, i);
+
+        if (edge->to + 1 != ev->failure.task.vertex.v || one_in(c, 2))
+            continue;
+        ev->failure.input_lost = true;
+        ev->failure.edge = (uint32_t)i;
+        ev->failure.producer = below(c, 6);
+    }
+}
+
 static bool task_failed(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
     struct pliant_task task;
@@ -390,6 +419,8 @@ static bool task_failed(struct chaos *c, const struct model *m, struct chaos_eve
     e->ev.failure.cause = one_in(c, 4) ? NULL : "exit code 1";
     if (c->group)
         e->ev.failure.death = (enum pliant_death)below(c, PLIANT_DEATHS);
+    if (c->fixed && one_in(c, 3))
+        draw_lost_input(c, &e->ev);
     return true;
 }
 
@@ -693,7 +724,7 @@ static void draw_weights(struct chaos *c)
 
         c->weights[i] = kinds[i].always && scaled == 0 ? kinds[i].weight * 10 : scaled;
     }
-    c->bounded = one_in(c, 6);
+    c->bounded = one_in(c, 6) || (c->fixed && !one_in(c, 4));
     c->reports_path = c->group && one_in(c, 2);
 }
 
@@ -767,7 +798,7 @@ static bool others_wait(const struct model *m)
 static bool calm_answer(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
     struct pliant_task id;
-    const struct model_task *task = some_task(c, m, !m->stopped, &id);
+    const struct model_task *task = some_task(c, m, !m->stopped && !c->fixed, &id);
 
     if (m->plan.pending) {
         e->ev.kind = PLIANT_EV_SLOTS_RESERVED;
@@ -777,7 +808,7 @@ static bool calm_answer(struct chaos *c, const struct model *m, struct chaos_eve
     if (task) {
         e->ev.task = id;
         e->ev.kind = task->phase == MODEL_CANCELING ? PLIANT_EV_TASK_CANCELED
-                     : m->stopped                   ? PLIANT_EV_TASK_FINISHED
+                     : m->stopped || c->fixed       ? PLIANT_EV_TASK_FINISHED
                                                     : PLIANT_EV_TASK_RUNNING;
         return true;
     }
@@ -805,8 +836,8 @@ bool chaos_calm(struct chaos *c, const struct model *m, int64_t now_ms, int64_t 
     const struct model_node *leaving = draining_node(m);
 
     *ret = (struct chaos_event){.at_ms = now_ms};
-    if (m->archived ||
-        (!leaving && !others_wait(m) && m->state == PLIANT_EXECUTING && model_all_running(m)))
+    if (m->archived || (!c->fixed && !leaving && !others_wait(m) && m->state == PLIANT_EXECUTING &&
+                        model_all_running(m)))
         return false;
     if (!m->started)
         return start(c, m, ret);
@@ -831,7 +862,8 @@ int chaos_init(struct chaos *c, uint64_t seed, struct pliant_error *err)
 {
     int r;
 
-    *c = (struct chaos){.prng.state = seed, .group = seed % GROUPS == 0};
+    *c = (struct chaos){
+        .prng.state = seed, .group = seed % GROUPS == 0, .fixed = seed % GROUPS == 1};
     r = draw_job(c, err);
     if (!r)
         r = draw_config(c, err);

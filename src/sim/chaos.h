@@ -34,6 +34,7 @@ struct chaos {
     uint32_t weights[CHAOS_KINDS];
     uint64_t incarnations;
     bool group;                                /* the job is a worker group */
+    bool fixed;                                /* its parallelism is: the default scheduler */
     bool reports_path;                         /* its workers report checkpoints */
     uint64_t calls;                            /* that workers made */
     bool bounded;                              /* tasks finish by themselves */

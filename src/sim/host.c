@@ -366,6 +366,11 @@ static int deploy(struct host *h, int64_t now_ms, const struct pliant_action *ac
         return -ENOMEM;
     if (!node) /* it left in this very step: the scheduler knows, or will hear of it */
         return 0;
+    if (h->broken) { /* the scheduler has given up what was under way, and takes none before all run
+                      */
+        h->broken = false;
+        h->epoch++;
+    }
     node->tasks++;
     *a = (struct attempt){.number = task->attempt,
                           .phase = PHASE_STARTING,
@@ -456,6 +461,7 @@ static int on_action(struct host *h, int64_t now_ms, const struct pliant_action 
         h->declared = 0;
         return 0;
     case PLIANT_ACT_NOTIFY: /* simulated tasks do nothing about it */
+    case PLIANT_ACT_RELEASE_RESULT:
     case PLIANT_ACT_REPORT_TAKEN:
     case PLIANT_ACT_REFUSED:
     case PLIANT_ACT_STATE_CHANGED:

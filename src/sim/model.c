@@ -245,10 +245,21 @@ static void node_yields(struct model *m, const struct pliant_event *ev, int64_t 
     node->owed += n;
 }
 
-static void task_ends(struct model *m, struct model_task *task, int64_t now_ms)
+/* Which vertex's task this is. */
+static uint32_t vertex_of(const struct model *m, const struct model_task *task)
+{
+    uint32_t v = 0;
+
+    while (task < m->tasks[v].v || task >= m->tasks[v].v + m->tasks[v].n)
+        v++;
+    return v;
+}
+
+static void task_ends(struct model *m, struct model_task *task, int64_t now_ms, bool finished)
 {
     struct model_slot *slot = &m->slots.v[task->slot];
 
+    model_regions_over(&m->regions, vertex_of(m, task), slot->subtask, finished);
     task->phase = MODEL_OVER;
     if (--slot->live == 0) {
         slot->emptied = m->steps;
@@ -267,6 +278,27 @@ static bool works_on(const struct model *m, const struct model_node *node)
     return false;
 }
 
+/* Does some task live in that slot that nobody told to stop? */
+static bool slot_works(const struct model *m, size_t slot)
+{
+    for (uint32_t v = 0; v < m->n_vertices; v++)
+        for (size_t i = 0; i < m->tasks[v].n; i++)
+            if (m->tasks[v].v[i].phase != MODEL_OVER && m->tasks[v].v[i].phase != MODEL_CANCELING &&
+                m->tasks[v].v[i].slot == slot)
+                return true;
+    return false;
+}
+
+/* Do tasks that nobody told to stop live in more slots of the node than the job may keep? */
+static bool unasked_stays(const struct model *m, const struct model_node *node)
+{
+    uint32_t works = 0, kept = node->draining ? 0 : node->slots - node->aside - node->owed;
+
+    for (size_t i = 0; node->up && i < m->slots.n; i++)
+        works += m->slots.v[i].life == node->life && slot_works(m, i);
+    return works > kept;
+}
+
 static bool drains_used(const struct model *m, const struct model_node *node)
 {
     return node->up && node->draining && works_on(m, node);
@@ -280,7 +312,8 @@ static void node_leaves(struct model *m, struct model_node *node, int64_t now_ms
     for (uint32_t v = 0; v < m->n_vertices; v++)
         for (size_t i = 0; i < m->tasks[v].n; i++)
             if (m->tasks[v].v[i].phase != MODEL_OVER && m->tasks[v].v[i].node == index)
-                task_ends(m, &m->tasks[v].v[i], now_ms);
+                task_ends(m, &m->tasks[v].v[i], now_ms, false);
+    model_regions_node_left(&m->regions, node->life);
     node->up = false;
 }
 
@@ -425,12 +458,12 @@ static void take_checkpoint(struct model *m, const struct pliant_event *ev, int6
     }
 }
 
-static void end_task(struct model *m, const struct pliant_task *id, int64_t now_ms)
+static void end_task(struct model *m, const struct pliant_task *id, int64_t now_ms, bool finished)
 {
     struct model_task *task = task_meant(m, id);
 
     if (task)
-        task_ends(m, task, now_ms);
+        task_ends(m, task, now_ms, finished);
 }
 
 static void take_event(struct model *m, const struct pliant_event *ev, int64_t now_ms)
@@ -478,10 +511,10 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
         return;
     case PLIANT_EV_TASK_FINISHED:
     case PLIANT_EV_TASK_CANCELED:
-        end_task(m, &ev->task, now_ms);
+        end_task(m, &ev->task, now_ms, ev->kind == PLIANT_EV_TASK_FINISHED);
         return;
     case PLIANT_EV_TASK_FAILED:
-        end_task(m, &ev->failure.task, now_ms);
+        end_task(m, &ev->failure.task, now_ms, false);
         return;
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_CHECKPOINT_FAILED:
@@ -493,7 +526,7 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
         m->started = true;
         return;
     case PLIANT_EV_REQUIREMENTS:
-        if (m->cfg->mode != PLIANT_MODE_REACTIVE &&
+        if (m->cfg->mode != PLIANT_MODE_REACTIVE && !m->regions.on &&
             update_bounds(m, ev->requirements.v, ev->requirements.n, false))
             update_bounds(m, ev->requirements.v, ev->requirements.n, true);
         return;
@@ -519,7 +552,8 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
 
 /* Section 0.1 of the states' rules: where each state may go. */
 static const uint32_t edges[PLIANT_STATES] = {
-    [PLIANT_CREATED] = BIT(PLIANT_WAITING_FOR_RESOURCES) | BIT(PLIANT_FINISHED),
+    [PLIANT_CREATED] =
+        BIT(PLIANT_WAITING_FOR_RESOURCES) | BIT(PLIANT_EXECUTING) | BIT(PLIANT_FINISHED),
     [PLIANT_WAITING_FOR_RESOURCES] = BIT(PLIANT_CREATING_EXECUTION_GRAPH) | BIT(PLIANT_FINISHED),
     [PLIANT_CREATING_EXECUTION_GRAPH] = BIT(PLIANT_EXECUTING) | BIT(PLIANT_WAITING_FOR_RESOURCES) |
                                         BIT(PLIANT_RETRYING_EXECUTION_GRAPH_CREATION) |
@@ -536,6 +570,11 @@ static const uint32_t edges[PLIANT_STATES] = {
                                    BIT(PLIANT_FAILING) | BIT(PLIANT_CANCELING) |
                                    BIT(PLIANT_FINISHED),
 };
+
+/* Where fixed parallelism never leads to. */
+#define ADAPTIVE_STATES                                                                            \
+    (BIT(PLIANT_WAITING_FOR_RESOURCES) | BIT(PLIANT_CREATING_EXECUTION_GRAPH) |                    \
+     BIT(PLIANT_RETRYING_EXECUTION_GRAPH_CREATION) | BIT(PLIANT_RESTARTING))
 
 static const enum pliant_job_status shown[PLIANT_STATES] = {
     [PLIANT_CREATED] = PLIANT_JOB_INITIALIZING,
@@ -568,7 +607,7 @@ static bool of_group(const struct model *m)
 
 static bool by_region(const struct model *m)
 {
-    return m->cfg->adaptive_failover == PLIANT_FAILOVER_REGION && !of_group(m);
+    return m->regions.on || (m->cfg->adaptive_failover == PLIANT_FAILOVER_REGION && !of_group(m));
 }
 
 /* The job moves because nodes drain that it uses, or because others shall have slots that it
@@ -662,7 +701,7 @@ static void job_fails(struct model *m, const struct pliant_action *act, int64_t 
     if (act->flag[2] == PLIANT_REASON_RESTARTS_SUPPRESSED && !by_region(m) &&
         charge(m, &m->restarts, now_ms))
         broken(m, "the restart strategy is asked", "fails though it says yes");
-    if (act->flag[2] == PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED &&
+    if (act->flag[2] == PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED && !m->regions.on &&
         (most < 0 || m->drain_moves < (uint64_t)most))
         broken(m, "the drain budget bounds moves", "used up after %" PRIu64 " of %" PRId64,
                m->drain_moves, most);
@@ -715,6 +754,10 @@ static void change_state(struct model *m, const struct pliant_action *act, int64
                pliant_state_name(m->state), pliant_state_name(from), pliant_state_name(to));
         return;
     }
+    if (m->regions.on ? BIT(to) & ADAPTIVE_STATES
+                      : from == PLIANT_CREATED && to == PLIANT_EXECUTING)
+        broken(m, "a scheduler keeps to its states", "%s > %s", pliant_state_name(from),
+               pliant_state_name(to));
     if ((from == PLIANT_RESTARTING && to != PLIANT_CANCELING && to != PLIANT_FINISHED) ||
         (from == PLIANT_RETRYING_EXECUTION_GRAPH_CREATION && to != PLIANT_FINISHED))
         wait_ends(m, now_ms);
@@ -853,6 +896,14 @@ static void check_launch(struct model *m, const struct pliant_task *id)
                    m->tasks[0].v[i].attempt);
 }
 
+/* What the part that knows regions says. */
+static void judge(struct model *m, const char *rule, const struct pliant_task *task)
+{
+    if (rule)
+        broken(m, rule, "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32, task->vertex.v,
+               task->subtask, task->attempt);
+}
+
 static void deploy(struct model *m, const struct pliant_action *act,
                    const struct pliant_sched *sched)
 {
@@ -876,6 +927,7 @@ static void deploy(struct model *m, const struct pliant_action *act,
     if (!completed(m, act->deploy.restore) ||
         (!of_group(m) && !region_starts(m) && act->deploy.restore != m->plan.restore))
         broken(m, "tasks start from a completed checkpoint", "%" PRIu64, act->deploy.restore);
+    judge(m, model_regions_start(&m->regions, id, m->nodes.v[slot->node].life), id);
     occupy(m, slot, act->deploy.slot.v, m->group_of[id->vertex.v - 1], id->subtask);
     *task = (struct model_task){.attempt = id->attempt,
                                 .phase = MODEL_STARTING,
@@ -883,6 +935,18 @@ static void deploy(struct model *m, const struct pliant_action *act,
                                 .slot = act->deploy.slot.v};
     m->n_live++;
     m->deployed[id->vertex.v - 1] += !region_starts(m);
+}
+
+static bool lives(const void *ctx, uint32_t vertex, uint32_t subtask)
+{
+    const struct model_task *task = model_task(ctx, vertex, subtask);
+
+    return task && task->phase != MODEL_OVER;
+}
+
+static void release_result(struct model *m, const struct pliant_action *act)
+{
+    judge(m, model_regions_release(&m->regions, act, lives, m), &act->result.producer);
 }
 
 static void cancel(struct model *m, const struct pliant_task *id, int64_t now_ms)
@@ -896,6 +960,8 @@ static void cancel(struct model *m, const struct pliant_task *id, int64_t now_ms
                id->attempt);
         return;
     }
+    if (m->state == PLIANT_EXECUTING)
+        judge(m, model_regions_cancel(&m->regions, id), id);
     task->phase = MODEL_CANCELING;
     task->canceled_at_ms = now_ms;
 }
@@ -981,6 +1047,7 @@ static void give_up(struct model *m, const struct pliant_action *act, int64_t no
         broken(m, "only nodes that do not confirm are given up", "%s", node->name);
     else
         node_leaves(m, node, now_ms);
+    model_regions_cause(&m->regions);
 }
 
 /* Only who has tasks on a node that will go is told. */
@@ -1016,7 +1083,7 @@ static void refuse(struct model *m, const struct pliant_event *ev)
             m->wishes--;
         return;
     case PLIANT_EV_REQUIREMENTS:
-        if (!m->archived && m->cfg->mode != PLIANT_MODE_REACTIVE &&
+        if (!m->archived && m->cfg->mode != PLIANT_MODE_REACTIVE && !m->regions.on &&
             update_bounds(m, ev->requirements.v, ev->requirements.n, false))
             broken(m, "sound requirements are taken", "refused");
         return;
@@ -1044,6 +1111,9 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
         return;
     case PLIANT_ACT_RELEASE:
         release(m, act, now_ms, sched);
+        return;
+    case PLIANT_ACT_RELEASE_RESULT:
+        release_result(m, act);
         return;
     case PLIANT_ACT_DEPLOY:
         deploy(m, act, sched);
@@ -1124,6 +1194,43 @@ static void check_deployed(struct model *m)
     m->run_begins = false;
 }
 
+static void check_regions(struct model *m)
+{
+    const char *rule = model_regions_step_over(&m->regions);
+
+    if (rule)
+        broken(m, rule, "see the actions");
+}
+
+/* Does something wait for slots or for a drain, so that time alone may lead to a restart? */
+static bool time_may_restart(const struct model *m)
+{
+    uint32_t to_come = 0;
+
+    for (uint32_t region = 0; m->regions.on && region < m->regions.regions.n; region++)
+        to_come += m->regions.live[region] == 0;
+    for (size_t i = 0; i < m->nodes.n; i++)
+        to_come += m->nodes.v[i].up && (m->nodes.v[i].draining || m->nodes.v[i].owed > 0);
+    return to_come > 0 || m->cfg->tolerable_failed_checkpoints >= 0;
+}
+
+/* News of tasks that go on restarts nobody. */
+static bool may_restart(const struct model *m, const struct pliant_event *ev)
+{
+    switch ((int)ev->kind) {
+    case PLIANT_EV_TASK_INITIALIZING:
+    case PLIANT_EV_TASK_RUNNING:
+    case PLIANT_EV_TASK_END_OF_DATA:
+    case PLIANT_EV_TASK_FINISHED:
+    case PLIANT_EV_TASK_CANCELED:
+    case PLIANT_EV_SLOTS_GRANTED:
+    case PLIANT_EV_TICK:
+        return time_may_restart(m);
+    default:
+        return true;
+    }
+}
+
 static void check_status(struct model *m)
 {
     bool ended = m->status == PLIANT_JOB_FINISHED || m->status == PLIANT_JOB_FAILED ||
@@ -1147,6 +1254,8 @@ static void check_drains(struct model *m, int64_t now_ms)
     for (size_t i = 0; m->state == PLIANT_EXECUTING && i < m->nodes.n; i++) {
         const struct model_node *node = &m->nodes.v[i];
 
+        if (m->regions.on && !unasked_stays(m, node))
+            continue; /* who has to leave was told to stop */
         if (drains_used(m, node) && node->end_at_ms <= now_ms)
             broken(m, "the job is moved before a drain ends", "%s: %" PRId64, node->name,
                    node->end_at_ms);
@@ -1275,6 +1384,8 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
 {
     m->steps++;
     m->batches = 0;
+    if (may_restart(m, ev))
+        model_regions_cause(&m->regions);
     if (!m->archived)
         take_event(m, ev, now_ms);
     else if (ev->kind == PLIANT_EV_STOP || ev->kind == PLIANT_EV_SAVEPOINT_REQUESTED)
@@ -1284,6 +1395,8 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
     if (m->broken)
         return m->broken;
     check_deployed(m);
+    if (m->regions.on)
+        check_regions(m);
     check_status(m);
     if (!m->archived) {
         check_drains(m, now_ms);
@@ -1320,6 +1433,10 @@ int model_init(struct model *m, const struct pliant_job *job, const struct plian
     m->group_of = numbers + 4 * n;
     m->deployed = numbers + 5 * n;
     number_groups(m);
+    if (cfg->scheduler == PLIANT_SCHEDULER_DEFAULT && model_regions_init(&m->regions, job) < 0) {
+        model_free(m);
+        return -ENOMEM;
+    }
     for (uint32_t v = 0; v < n; v++) {
         const struct job_vertex *vertex = &job->vertices[v];
 
@@ -1336,6 +1453,7 @@ void model_free(struct model *m)
     for (uint32_t v = 0; m->tasks && v < m->n_vertices; v++)
         vec_free(NULL, &m->tasks[v]);
     mem_free(NULL, m->tasks);
+    model_regions_free(&m->regions);
     mem_free(NULL, m->min);
     vec_free(NULL, &m->nodes);
     vec_free(NULL, &m->slots);

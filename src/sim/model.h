@@ -19,6 +19,7 @@
  *   groups    the workers of a group have one attempt number, and none of the attempt before lives
  *             when they start; a batch of deaths charges one budget by one, and none beyond its
  *             limit; only those who wait for it are told that a report is over
+ *   regions   see model_regions.h
  *   progress  there is always something that can move the job
  *
  * Owner   borrows job and config; model_free() frees the rest
@@ -30,6 +31,7 @@
 
 #include <pliant/pliant.h>
 
+#include "sim/model_regions.h"
 #include "util/vec.h"
 
 enum model_phase { MODEL_OVER, MODEL_STARTING, MODEL_INITIALIZING, MODEL_RUNNING, MODEL_CANCELING };
@@ -109,6 +111,7 @@ struct model {
     uint32_t n_live;
     int64_t down_at_ms; /* when the last live task ended */
     struct model_plan plan;
+    struct model_regions regions;                    /* where parallelism is fixed */
     struct VEC(struct model_checkpoint) checkpoints; /* asked for, not answered */
     struct VEC(uint64_t) completed;                  /* ids of checkpoints */
     bool stopped;                                    /* the savepoint of a stop is done */

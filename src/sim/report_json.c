@@ -254,6 +254,7 @@ static bool action(const struct report *r, struct json *j, const struct pliant_a
     case PLIANT_ACT_DECLARE:
     case PLIANT_ACT_RESERVE:
     case PLIANT_ACT_RELEASE:
+    case PLIANT_ACT_RELEASE_RESULT:
     case PLIANT_ACT_DEPLOY:
     case PLIANT_ACT_CANCEL:
     case PLIANT_ACT_CHECKPOINT:

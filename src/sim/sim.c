@@ -170,6 +170,9 @@ static struct pliant_event failure_event(const struct sim *s, const struct trace
     if (t->kind == TRACE_TASK_FAILED) {
         ev.kind = PLIANT_EV_TASK_FAILED;
         ev.failure.task = task_of(s, t);
+        ev.failure.input_lost = t->input_lost;
+        ev.failure.edge = t->edge;
+        ev.failure.producer = t->producer;
     }
     ev.failure.recoverable = t->recoverable;
     ev.failure.cause = t->cause;

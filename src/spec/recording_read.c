@@ -286,7 +286,7 @@ static const char *const keys_of[PLIANT_EVENTS][10] = {
     [PLIANT_EV_TASK_END_OF_DATA] = {TASK_KEYS},
     [PLIANT_EV_TASK_FINISHED] = {TASK_KEYS},
     [PLIANT_EV_TASK_CANCELED] = {TASK_KEYS},
-    [PLIANT_EV_TASK_FAILED] = {TASK_KEYS, "recoverable", "cause", "death"},
+    [PLIANT_EV_TASK_FAILED] = {TASK_KEYS, "recoverable", "cause", "death", "edge", "producer"},
     [PLIANT_EV_GLOBAL_FAILURE] = {TASK_KEYS, "recoverable", "cause"},
     [PLIANT_EV_REPORT] = {TASK_KEYS, "call", "path"},
     [PLIANT_EV_CHECKPOINT_COMPLETED] = {CHECKPOINT_KEYS},
@@ -395,6 +395,11 @@ static void members(struct reader *r, struct pliant_event *ev)
         ev->failure.recoverable = truth(r, "recoverable");
         ev->failure.cause = text_or_null(r, "cause");
         ev->failure.death = death(r);
+        ev->failure.input_lost = has(r, "edge");
+        if (ev->failure.input_lost) {
+            ev->failure.edge = count(r, "edge");
+            ev->failure.producer = count(r, "producer");
+        }
         return;
     case PLIANT_EV_REPORT:
         ev->report.task = task(r);

@@ -253,6 +253,10 @@ static void write_event_members(const struct writer *w, const struct pliant_even
         write_text(j, "cause", ev->failure.cause);
         if (ev->failure.death != PLIANT_DEATH_ERROR)
             json_string(j, "death", pliant_death_name(ev->failure.death));
+        if (ev->failure.input_lost) {
+            json_uint(j, "edge", ev->failure.edge);
+            json_uint(j, "producer", ev->failure.producer);
+        }
         return;
     case PLIANT_EV_REPORT:
         write_task(w, ev->report.task);
@@ -453,6 +457,10 @@ static void write_action_members(const struct writer *w, const struct pliant_act
         return;
     case PLIANT_ACT_RELEASE:
         write_slots(w, act->release.slots, act->release.n);
+        return;
+    case PLIANT_ACT_RELEASE_RESULT:
+        json_uint(j, "edge", act->result.edge);
+        write_task(w, act->result.producer);
         return;
     case PLIANT_ACT_DEPLOY:
         write_task(w, act->deploy.task);

@@ -77,6 +77,10 @@ struct trace_event {
     pliant_vertex_id vertex_id; /* unset where the rules name no job */
     uint32_t subtask;
 
+    /* task_failed: it could not read what this producer wrote for an edge of the job */
+    bool input_lost;
+    uint32_t edge, producer;
+
     /* failures; savepoint_failed has a cause, savepoint_completed a path */
     bool recoverable;
     const char *cause, *path; /* NULL: not given */

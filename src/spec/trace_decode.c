@@ -30,13 +30,15 @@ enum key {
     KEY_SIGNAL,
     KEY_CALL,
     KEY_DIR,
+    KEY_EDGE,
+    KEY_PRODUCER,
     KEYS,
 };
 
 static const char *const key_names[KEYS] = {
-    "t",           "ev",          "node",     "slots",  "zone",   "domain", "labels",
-    "deadline_ms", "reason",      "id",       "counts", "path",   "cause",  "vertex",
-    "subtask",     "recoverable", "vertices", "code",   "signal", "call",   "dir",
+    "t",        "ev",   "node",   "slots", "zone",  "domain", "labels",   "deadline_ms",
+    "reason",   "id",   "counts", "path",  "cause", "vertex", "subtask",  "recoverable",
+    "vertices", "code", "signal", "call",  "dir",   "edge",   "producer",
 };
 
 #define KEYS_OF_KIND 8
@@ -61,7 +63,8 @@ static const struct kind_row {
     [TRACE_TASK_FINISHED] = {"task_finished", {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK}, 4, 4},
     [TRACE_TASK_CANCELED] = {"task_canceled", {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK}, 4, 4},
     [TRACE_TASK_FAILED] = {"task_failed",
-        {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK, KEY_RECOVERABLE, KEY_CAUSE}, 4, 6},
+        {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK, KEY_RECOVERABLE, KEY_CAUSE, KEY_EDGE,
+         KEY_PRODUCER}, 4, 8},
     [TRACE_GLOBAL_FAILURE] = {"global_failure", {KEY_T, KEY_EV, KEY_RECOVERABLE, KEY_CAUSE}, 2, 4},
     [TRACE_CREATION_FAILED] = {"creation_failed",
         {KEY_T, KEY_EV, KEY_RECOVERABLE, KEY_CAUSE}, 2, 4},
@@ -224,6 +227,23 @@ static int decode_failure(const struct object *o, struct trace_event *ev)
     return r < 0 ? r : decode_text(o, KEY_CAUSE, &ev->cause);
 }
 
+/* What the task could not read: both, or neither. */
+static int decode_lost_input(const struct object *o, struct trace_event *ev)
+{
+    int64_t edge = 0, producer = 0;
+    int r = decode_int(o, KEY_EDGE, 0, UINT32_MAX, &edge);
+
+    if (r == 0)
+        r = decode_int(o, KEY_PRODUCER, 0, PLIANT_MAX_PARALLELISM - 1, &producer);
+    if (r == 0 && (o->at[KEY_EDGE] == NULL) != (o->at[KEY_PRODUCER] == NULL))
+        return doc_error(o->f, o->map, o->err,
+                         "accepted: \"edge\" and \"producer\" together, or neither");
+    ev->input_lost = o->at[KEY_EDGE] != NULL;
+    ev->edge = (uint32_t)edge;
+    ev->producer = (uint32_t)producer;
+    return r;
+}
+
 static int decode_task(const struct object *o, struct trace_event *ev)
 {
     int64_t subtask = 0;
@@ -233,6 +253,8 @@ static int decode_task(const struct object *o, struct trace_event *ev)
         r = decode_int(o, KEY_SUBTASK, 0, PLIANT_MAX_PARALLELISM - 1, &subtask);
     if (r == 0 && ev->kind == TRACE_TASK_FAILED)
         r = decode_failure(o, ev);
+    if (r == 0 && ev->kind == TRACE_TASK_FAILED)
+        r = decode_lost_input(o, ev);
     ev->subtask = (uint32_t)subtask;
     return r;
 }

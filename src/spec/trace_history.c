@@ -127,6 +127,10 @@ static int task(const struct trace_history *h, const struct doc_file *f, const s
         return misfit(doc_error(f, doc_get(object, "subtask"), err,
                                 "vertex \"%s\" has at most %u subtasks; accepted: 0 to %u",
                                 ev->vertex, max, max - 1));
+    if (ev->input_lost && ev->edge >= pliant_job_edges(h->job))
+        return misfit(doc_error(f, doc_get(object, "edge"), err,
+                                "the job has %zu edges; accepted: the index of one, from 0",
+                                pliant_job_edges(h->job)));
     return 0;
 }
 

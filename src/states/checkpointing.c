@@ -94,7 +94,7 @@ void checkpointing_running(struct pliant_sched *s, struct checkpointing *c)
 
 static bool can_take(const struct pliant_sched *s, const struct checkpointing *c)
 {
-    return !c->checkpoint.exists && execution_all_running(&s->graph) &&
+    return !c->checkpoint.exists && sched_all_running(s) &&
            (s->graph.n_finished == 0 || s->cfg.checkpoints_after_finish);
 }
 

@@ -2,6 +2,7 @@
  *
  * Left for
  *   WaitingForResources  when scheduling starts           [S-CRE-3]
+ *   Executing            the same, with jobmanager.scheduler: default
  *   Finished             on a cancel or a global failure  [S-GEN-9]
  */
 #include "states/sched.h"
@@ -9,8 +10,7 @@
 static struct state on_start(struct pliant_sched *s)
 {
     deadline_arm(&s->idle_check, &s->clock, s->clock.now_ms); /* at the start, then every timeout */
-    record_open(s, true, PLIANT_TRIGGER_INITIAL_SCHEDULE);    /* [S-CRE-4] */
-    return waiting(s, false, WHY(PLIANT_REASON_STARTED));
+    return s->way->start(s);
 }
 
 const struct state_ops created_ops = {

@@ -107,7 +107,7 @@ static int64_t end_of(const struct pool_node *node)
     return node->n_reclaimed > 0 ? node->reclaim_end_at_ms : node->drain_end_at_ms;
 }
 
-static bool any_drains(const struct pliant_sched *s)
+bool drain_any(const struct pliant_sched *s)
 {
     for (size_t row = 0; s->pool.n_draining > 0 && row < s->pool.nodes.n; row++)
         if (drains_with_tasks(s->pool.nodes.v[row]))
@@ -141,7 +141,7 @@ static struct state move_for_others(struct pliant_sched *s, struct why why)
 }
 
 /* With a target where something sufficient is left, else to wait [S-DRN-5, S-DRN-6]. */
-static struct state move(struct pliant_sched *s, pliant_node_id node)
+struct state drain_restart(struct pliant_sched *s, pliant_node_id node)
 {
     struct failure moved = {.class = {.recoverable = true, .drain = true, .moved = true},
                             .why = {.reason = PLIANT_REASON_DRAIN,
@@ -151,17 +151,12 @@ static struct state move(struct pliant_sched *s, pliant_node_id node)
 
     if (s->state.executing.collateral.held) /* workers have failed already */
         return collateral_over(s);
-    next = any_drains(s) ? failure_decide(s, &moved) : move_for_others(s, moved.why);
+    next = drain_any(s) ? failure_decide(s, &moved) : move_for_others(s, moved.why);
     if (next.id != PLIANT_RESTARTING || !target_aim(s))
         return next;
     next.restarting.has_target = true;
     next.why.detail = s->state.executing.drain.covered ? (int64_t)s->checkpoints.completed_id : 0;
     return next;
-}
-
-static bool fits(const struct pliant_sched *s)
-{
-    return s->graph.n_units <= s->pool.n_offered;
 }
 
 /* Tasks that still start have nothing to save; `worth` starts them elsewhere at once. */
@@ -178,7 +173,7 @@ static bool worth_moving(struct pliant_sched *s)
 
 struct state drain_move(struct pliant_sched *s)
 {
-    return move(s, node_id(first_to_go(s)));
+    return s->way->move(s, node_id(first_to_go(s)));
 }
 
 struct state drain_consider(struct pliant_sched *s)
@@ -191,7 +186,7 @@ struct state drain_consider(struct pliant_sched *s)
         return drain_over(s);
     if (d->wants_checkpoint)
         ask_for_checkpoint(s);
-    if (!worth_moving(s) && (!fits(s) || (checkpointing_on(s) && !d->covered)))
+    if (!worth_moving(s) && (!s->way->fits(s) || (checkpointing_on(s) && !d->covered)))
         return STAY;
     return drain_move(s);
 }

@@ -24,6 +24,10 @@ struct state drain_checkpoint_done(struct pliant_sched *s);
 struct state drain_checkpoint_failed(struct pliant_sched *s,
                                      const struct pending_checkpoint *failed);
 bool drain_asks_again(const struct pliant_sched *s); /* when checkpointing.retry is due */
+/* Does a node drain that has tasks of the job? */
+bool drain_any(const struct pliant_sched *s);
+/* The adaptive way to move: the job restarts. */
+struct state drain_restart(struct pliant_sched *s, pliant_node_id node);
 /* Move now, whatever it costs. */
 struct state drain_move(struct pliant_sched *s);
 struct state drain_due(struct pliant_sched *s, struct deadline *due);

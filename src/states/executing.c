@@ -8,6 +8,8 @@
  *   Canceling          on a cancel
  *   StopWithSavepoint  on a wish that can be carried out  [S-EXE-17]
  *   Finished           when every task is over  [S-EXE-16]
+ *
+ * With jobmanager.scheduler: default there is no rescale, and failures restart regions within it.
  */
 #include <assert.h>
 
@@ -108,6 +110,8 @@ static struct state trigger(struct pliant_sched *s)
 {
     struct executing *e = &s->state.executing;
 
+    if (!s->way->rescales)
+        return STAY;
     return manager_done(s, manager_on_trigger(&e->manager, &s->clock, outlook(s)));
 }
 
@@ -140,7 +144,7 @@ static void note_change(struct pliant_sched *s)
 
 /* New slots or requirements: a change, never a trigger by itself [S-EXE-6]; the first one arms the
  * countdown of failed checkpoints [S-EXE-7]. */
-static struct state on_change(struct pliant_sched *s)
+struct state executing_change(struct pliant_sched *s)
 {
     struct executing *e = &s->state.executing;
     struct state next;
@@ -281,7 +285,7 @@ static enum pliant_reason why_no_savepoint(const struct pliant_sched *s,
         return PLIANT_REASON_NO_SAVEPOINT_DIR;
     if (s->state.executing.checkpointing.savepoint.exists)
         return PLIANT_REASON_CHECKPOINT_PENDING;
-    if (!execution_all_running(&s->graph))
+    if (!sched_all_running(s))
         return PLIANT_REASON_TASKS_NOT_RUNNING;
     return PLIANT_REASON_NONE;
 }
@@ -343,13 +347,14 @@ static void note_running(struct pliant_sched *s)
 
 static struct state on_tasks(struct pliant_sched *s)
 {
+    bool pending = regional_pending(&s->regional);
+    struct state next;
+
     if (s->graph.n_live == 0 && s->state.executing.collateral.held)
         return collateral_over(s);
-    if (regional_pending(&s->regional)) {
-        struct state next = regional_look(s);
-
+    next = s->way->look(s);
+    if (next.id != STATE_STAY || pending)
         return next.id == STATE_STAY ? drain_consider(s) : next;
-    }
     if (s->graph.n_live == 0)
         return s->graph.n_finished == s->graph.n_tasks
                    ? finished(s, PLIANT_JOB_FINISHED, WHY(PLIANT_REASON_ALL_FINISHED))
@@ -365,14 +370,20 @@ static struct state on_drain(struct pliant_sched *s, struct pool_node *node)
 {
     struct state next = drain_began(s, node);
 
-    if (next.id == STATE_STAY && s->state.executing.drain.pending && regional_pending(&s->regional))
+    if (next.id == STATE_STAY && s->state.executing.drain.pending && s->way->rescales &&
+        regional_pending(&s->regional))
         return drain_move(s);
     return next;
 }
 
 static struct state on_failure(struct pliant_sched *s, const struct failure *failure)
 {
-    return s->job->worker_group ? collateral_failed(s, failure) : regional_failure(s, failure);
+    return s->way->failed(s, failure);
+}
+
+static struct state on_resources(struct pliant_sched *s)
+{
+    return s->way->resources(s);
 }
 
 /* ---- time ------------------------------------------------------------------------------- */
@@ -390,7 +401,8 @@ static size_t deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_
     list[6] = &e->collateral.end;
     list[7] = &s->regional.due;
     list[8] = &s->regional.give_up;
-    return 9 + checkpointing_deadlines(&e->checkpointing, list + 9);
+    list[9] = &s->scheduling.timeout;
+    return 10 + checkpointing_deadlines(&e->checkpointing, list + 10);
 }
 
 static struct state on_due(struct pliant_sched *s, struct deadline *due)
@@ -410,6 +422,8 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
         return collateral_over(s);
     if (due == &s->regional.due || due == &s->regional.give_up)
         return regional_on_due(s, due);
+    if (due == &s->scheduling.timeout)
+        return scheduling_timed_out(s);
     if (due == &e->check || due == &e->again) {
         deadline_clear(due);
         return due == &e->check ? first_check(s) : trigger(s);
@@ -437,7 +451,7 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     e->missed = 0;
     e->judged = (struct pliant_judged){.judgement = PLIANT_JUDGED_NOT};
     worth_enter(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
-    e->manager = manager_start(timing, &s->clock);
+    e->manager = s->way->rescales ? manager_start(timing, &s->clock) : manager_none();
     if (from == PLIANT_STOP_WITH_SAVEPOINT) {
         s->deployed_at_ms = s->clock.now_ms;
         checkpointing_resume(s, &e->checkpointing); /* [S-SWS-7] */
@@ -447,11 +461,11 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
         record_span(s);
         record_close(s, PLIANT_RESCALE_SUCCEEDED); /* [S-TML-8] */
         e->checkpointing = checkpointing_start(s);
-        regional_begin(s);
-        deploy_scheduled(s); /* [S-EXE-1] */
-        note_running(s);     /* a worker group's, before */
+        s->way->begin(s);
+        note_running(s); /* a worker group's, before */
     }
-    deadline_arm(&e->check, &s->clock, s->clock.now_ms);
+    if (s->way->rescales)
+        deadline_arm(&e->check, &s->clock, s->clock.now_ms);
     drain_enter(s);
 }
 
@@ -478,6 +492,7 @@ static void leave(struct pliant_sched *s, const struct state *next)
 {
     note_end(s, next);
     regional_drop(s);
+    scheduling_leave(s);
     if (s->state.executing.checkpointing.savepoint.exists)
         emit_savepoint_ended(s, NULL, pliant_reason_name(next->why.reason));
 }
@@ -500,13 +515,14 @@ struct state executing_again(struct pliant_sched *s, const struct checkpointing 
 const struct state_ops executing_ops = {
     .status = PLIANT_JOB_RUNNING,
     .has_graph = true,
-    .may_follow = BIT(PLIANT_CREATING_EXECUTION_GRAPH) | BIT(PLIANT_STOP_WITH_SAVEPOINT),
+    .may_follow = BIT(PLIANT_CREATED) | BIT(PLIANT_CREATING_EXECUTION_GRAPH) |
+                  BIT(PLIANT_STOP_WITH_SAVEPOINT),
     .enter = enter,
     .leave = leave,
     .deadlines = deadlines,
     .on_due = on_due,
-    .on_resources = on_change,
-    .on_requirements = on_change,
+    .on_resources = on_resources,
+    .on_requirements = executing_change,
     .on_drain = on_drain,
     .on_drain_over = drain_over,
     .on_tasks = on_tasks,

@@ -59,40 +59,32 @@ static struct state give_up_job(struct pliant_sched *s, const struct failure *fa
     if (end.reason != PLIANT_REASON_STOPPING_FAILED)
         end.reason = why;
     note_exception(s);
+    if (s->way->gives_up)
+        s->way->gives_up(s, failure, why);
     if (s->failover.group)
         s->group.end = why;
     return failing(s, end);
 }
 
 struct state failure_charge(struct pliant_sched *s, const struct failure *failure,
-                            int64_t *ret_backoff_ms)
+                            struct failover_decision *ret)
 {
-    struct failover_decision decision;
-
-    if (failover_decide(&s->failover, s->alloc, &s->prng, s->clock.now_ms, &failure->class,
-                        &decision) < 0) {
+    if (failover_decide(&s->failover, s->alloc, &s->prng, s->clock.now_ms, &failure->class, ret) <
+        0) {
         sched_no_memory(s);
         return STAY;
     }
-    if (decision.action == FAILOVER_FAIL)
-        return give_up_job(s, failure, decision.why);
-    *ret_backoff_ms = decision.backoff_ms;
-    return STAY;
+    return ret->action == FAILOVER_FAIL ? give_up_job(s, failure, ret->why) : STAY;
 }
 
 struct state failure_decide(struct pliant_sched *s, const struct failure *failure)
 {
-    struct why why = failure->why;
-    int64_t backoff_ms = 0;
-    struct state next = failure_charge(s, failure, &backoff_ms);
+    struct failover_decision decision = {0};
+    struct state next = failure_charge(s, failure, &decision);
 
     if (next.id != STATE_STAY || s->no_memory)
         return next;
-    s->group.port_retried = failure->class.launch;
-    why.detail = backoff_ms;
-    record_restart(s, failure->class.drain ? PLIANT_TRIGGER_DRAIN
-                                           : PLIANT_TRIGGER_RECOVERABLE_FAILOVER);
-    return restarting(s, backoff_ms, false, why);
+    return s->way->restart(s, failure, &decision);
 }
 
 struct state failure_recorded_only(struct pliant_sched *s, const struct failure *failure)
@@ -121,7 +113,7 @@ void task_over(struct pliant_sched *s, uint32_t v, uint32_t subtask, enum pliant
 {
     execution_move(&s->graph, &s->pool, &s->graph.vertices[v].tasks[subtask], state,
                    s->clock.now_ms);
-    regional_task_down(s, v, subtask);
+    s->way->task_down(s, v, subtask);
 }
 
 /* ---- the loss of a node ----------------------------------------------------------------- */
@@ -153,7 +145,8 @@ static void fail_slot(struct pliant_sched *s, const struct pool_node *node, uint
         uint32_t v = job->group_members[m];
 
         if (slot.subtask < s->graph.parallelism[v] &&
-            task_live(&s->graph.vertices[v].tasks[slot.subtask]))
+            task_seated(&s->graph.vertices[v].tasks[slot.subtask]) &&
+            s->graph.vertices[v].tasks[slot.subtask].slot == row)
             fail_task(s, node, v, slot.subtask, reason);
     }
 }
@@ -172,6 +165,8 @@ bool node_gone(struct pliant_sched *s, struct pool_node *node, struct failure *r
          row = s->pool.slots.v[row].next)
         if (s->pool.slots.v[row].live > 0)
             fail_slot(s, node, row, reason);
+    if (s->way->node_lost)
+        used |= s->way->node_lost(s, node, reason);
     pool_lose(&s->pool, node);
     return used;
 }

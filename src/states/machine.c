@@ -92,6 +92,7 @@ static void settle(struct pliant_sched *s, struct state next)
     s->entered_at_ms = s->clock.now_ms;
     if (old->has_graph && !OPS[next.id]->has_graph) {
         reports_over(s);
+        scheduling_end(s);
         regional_end(s);
         execution_end(&s->graph);
     }
@@ -322,7 +323,7 @@ static void tasks_changed(struct pliant_sched *s)
 /* A task that is told to stop no longer comes up [S-GEN-7: no graph, no such task]. */
 static bool may_become(const struct task *task, enum pliant_task_state state)
 {
-    if (!task || !task_live(task))
+    if (!task || !task_seated(task))
         return false;
     if (state == PLIANT_TASK_INITIALIZING)
         return task->state == PLIANT_TASK_DEPLOYING;
@@ -377,7 +378,7 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
     const struct pool_node *node;
     struct failure failure;
 
-    if (!task || !task_live(task)) {
+    if (!task || !task_seated(task)) {
         ignored(s);
         return;
     }
@@ -387,7 +388,10 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
     }
     node = pool_node(&s->pool, s->pool.slots.v[task->slot].node);
     failure = (struct failure){.class = failure_class_of(s, ev, node),
-                               .why = {.node = node_id(node), .since_at_ms = PLIANT_NEVER}};
+                               .why = {.node = node_id(node), .since_at_ms = PLIANT_NEVER},
+                               .input_lost = ev->failure.input_lost,
+                               .edge = ev->failure.edge,
+                               .producer = ev->failure.producer};
     failure.why.reason = reason_of(&failure.class);
     failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
                                                     .reason = (uint8_t)failure.why.reason,
@@ -428,10 +432,12 @@ static void requirements(struct pliant_sched *s, const struct pliant_event *ev)
 {
     int changed;
 
-    if (s->state.id == PLIANT_FINISHED || s->cfg.mode == PLIANT_MODE_REACTIVE) {
+    if (s->state.id == PLIANT_FINISHED || !s->way->rescales ||
+        s->cfg.mode == PLIANT_MODE_REACTIVE) {
         emit_refused(s,
                      s->state.id == PLIANT_FINISHED ? PLIANT_REASON_JOB_ENDED
-                                                    : PLIANT_REASON_REACTIVE_MODE,
+                     : s->way->rescales             ? PLIANT_REASON_REACTIVE_MODE
+                                                    : PLIANT_REASON_FIXED_PARALLELISM,
                      0);
         return;
     }

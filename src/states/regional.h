@@ -2,14 +2,15 @@
  *
  * Within Executing. A failure makes a plan: its regions are cancelled, and when they are down and
  * the restart strategy's delay is over, whichever is later, their tasks start again as fresh
- * attempts, in their slots or in free ones. Of overlapping plans the later one owns a region, so no
- * task is restarted twice. When slots are missing, the whole job restarts instead, for the failure
- * that is paid already.
+ * attempts. Of overlapping plans the later one owns a region, so no task is restarted twice. What
+ * "start again" means is a matter of the scheduler (struct way): the adaptive one has slots for all
+ * of them or restarts the whole job, the default one lets each region wait for its inputs and
+ * slots.
  *
- * Delays never become shorter, so plans fall due in the order in which they were made.
+ * Plans fall due in the order in which they were made.
  *
  * Owner   regional_free(); topology and regions live as long as the graph
- * Source  P-REG-1..8; sections 2 and 3 of the rules of failover
+ * Source  sections 2 and 3 of the rules of failover; P-REG-1..8
  */
 #ifndef PLIANT_STATES_REGIONAL_H
 #define PLIANT_STATES_REGIONAL_H
@@ -21,13 +22,14 @@
 struct restart_plan {
     struct VEC(uint32_t) regions; /* some may be owned by a later plan */
     uint32_t open;                /* live tasks of those that it owns */
+    bool all;                     /* every task, also those that were not started yet */
     bool delay_over, done;
     int64_t due_at_ms, give_up_at_ms; /* give up: of cancels that nobody confirms [S-FLG-4] */
     uint8_t reason;                   /* enum pliant_reason */
 };
 
 struct regional {
-    bool on; /* the graph's regions are known, and there are several */
+    bool on; /* the graph's regions are known, and failures restart them alone */
     const struct pliant_alloc *alloc;
     struct topology topology;
     struct regions regions;
@@ -38,6 +40,7 @@ struct regional {
     uint32_t base;                         /* serial of the first one, >= 1 */
     uint32_t next_due, next_give_up;       /* the first plan that waits for it */
     uint32_t n_pending;                    /* plans that are not done */
+    uint32_t n_decided; /* failures in the present list that belong to earlier decisions [3.6] */
     struct deadline due, give_up;
     uint64_t restarts; /* plans that were carried out */
 };
@@ -45,12 +48,16 @@ struct regional {
 struct pliant_sched;
 struct failure;
 struct state;
+struct sort_item;
+struct task;
 
 void regional_init(struct regional *r, const struct pliant_alloc *a);
 void regional_free(struct regional *r);
 
-/* The graph has begun, or was restored; it has ended. */
-void regional_begin(struct pliant_sched *s);
+/* The regions of the present graph; `rewire`: a pointwise edge between different parallelisms is
+ * all-to-all [S-CEG-11]. */
+void regional_find(struct pliant_sched *s, bool rewire);
+/* The graph has ended. */
 void regional_end(struct pliant_sched *s);
 
 static inline bool regional_pending(const struct regional *r)
@@ -58,15 +65,37 @@ static inline bool regional_pending(const struct regional *r)
     return r->n_pending > 0;
 }
 
+static inline uint32_t regional_flat(const struct regional *r, uint32_t vertex, uint32_t subtask)
+{
+    return r->topology.first_task[vertex] + subtask;
+}
+
+struct task *regional_task(struct pliant_sched *s, uint32_t task, uint32_t *ret_vertex,
+                           uint32_t *ret_subtask);
+
 /* A task has just gone down, in Executing. */
 void regional_task_down(struct pliant_sched *s, uint32_t vertex, uint32_t subtask);
+/* The next plan restarts this task's region, and what hangs on it. */
+void regional_falls(struct pliant_sched *s, uint32_t task);
 
-/* What to do about a failure: a plan, or the whole job's way. */
-struct state regional_failure(struct pliant_sched *s, const struct failure *failure);
+/* Restart the regions of all that fell, or every task; cancels go out at once [3.2]. */
+void regional_plan(struct pliant_sched *s, const struct failure *failure, int64_t delay_ms,
+                   bool all);
 
-/* Start what is down and due. Returns STAY, or Restarting for want of slots [P-REG-4]. */
+/* What `ctx` of way->available points to. */
+struct available {
+    const struct pliant_sched *sched;
+    const struct failure *failure;
+};
+
+/* Carry out what is down and due. Returns STAY, or the state that follows. */
 struct state regional_look(struct pliant_sched *s);
 struct state regional_on_due(struct pliant_sched *s, struct deadline *due);
+
+/* For who carries a plan out: tasks of the regions that it still owns, in the order in which they
+ * start; it is done. */
+struct sort_item *regional_tasks(struct pliant_sched *s, uint32_t serial, size_t *ret_n);
+void regional_finish(struct pliant_sched *s, uint32_t serial);
 
 /* Another way is taken: nothing pends any more [P-REG-8]. */
 void regional_drop(struct pliant_sched *s);

@@ -23,6 +23,7 @@
 #include "graph/reports.h"
 #include "states/checkpointing.h"
 #include "states/regional.h"
+#include "states/scheduling.h"
 #include "states/timeline.h"
 #include "transition/manager.h"
 #include "transition/policy.h"
@@ -198,8 +199,11 @@ struct report_call {
     uint64_t call;
 };
 
+struct way;
+
 struct pliant_sched {
     struct pliant_config cfg; /* resolved */
+    const struct way *way;    /* chosen once, by jobmanager.scheduler */
     const struct pliant_alloc *alloc;
     const struct pliant_job *job;
     uint64_t fingerprint; /* of job and options: what a snapshot belongs to; 0: not asked yet */
@@ -215,6 +219,7 @@ struct pliant_sched {
     struct pool pool;
     struct execution graph;
     struct regional regional;
+    struct scheduling scheduling;
     struct plan plan;
     struct previous previous;
     uint32_t *target;           /* [n_vertices]: what a rescale aims at, while the state says so */
@@ -248,6 +253,8 @@ struct pliant_sched {
 struct failure {
     struct failure_class class;
     struct why why;
+    bool input_lost; /* the task could not read this result: */
+    uint32_t edge, producer;
 };
 
 /* Bytes that are kept of a text that goes out or waits to, as a savepoint's path. */
@@ -281,6 +288,35 @@ struct state_ops {
 
 #define BIT(state) (1u << (state))
 
+/* What is different with another scheduler. Where nothing is said the state is Executing. */
+struct way {
+    bool rescales;                                 /* parallelism follows the slots */
+    struct state (*start)(struct pliant_sched *s); /* in Created */
+    void (*find)(struct pliant_sched *s);  /* the regions of a graph that begins or is read */
+    void (*begin)(struct pliant_sched *s); /* the first tasks start */
+    /* some task is in another state: what follows for regions? */
+    struct state (*look)(struct pliant_sched *s);
+    struct state (*resources)(struct pliant_sched *s); /* slots were added */
+    /* a task is over, a node is about to be forgotten (true: that is a failure); in any state with
+     * a graph; may be NULL */
+    void (*task_down)(struct pliant_sched *s, uint32_t v, uint32_t subtask);
+    bool (*node_lost)(struct pliant_sched *s, const struct pool_node *node,
+                      enum pliant_reason reason);
+    restart_available *available; /* for what restarts; ctx: struct available */
+    void (*owned)(struct pliant_sched *s, uint32_t region); /* a plan has it now; may be NULL */
+    struct state (*failed)(struct pliant_sched *s, const struct failure *failure);
+    struct state (*carry_out)(struct pliant_sched *s, uint32_t plan); /* it is due */
+    /* A failure is paid that concerns the whole job; in StopWithSavepoint any. */
+    struct state (*restart)(struct pliant_sched *s, const struct failure *failure,
+                            const struct failover_decision *decision);
+    /* The job is about to fail for it; may be NULL. */
+    void (*gives_up)(struct pliant_sched *s, const struct failure *failure, enum pliant_reason why);
+    struct state (*move)(struct pliant_sched *s, pliant_node_id node); /* off what leaves */
+    bool (*fits)(const struct pliant_sched *s); /* ... and there is room for it elsewhere */
+};
+
+extern const struct way adaptive_way, default_way;
+
 extern const struct state_ops created_ops, waiting_ops, creating_ops, retrying_ops, executing_ops,
     restarting_ops, failing_ops, canceling_ops, stopping_ops, finished_ops, launching_ops;
 
@@ -290,6 +326,7 @@ struct state waiting(struct pliant_sched *s, bool has_target, struct why why);
 struct state creating(struct pliant_sched *s, struct why why);
 struct state retrying(struct pliant_sched *s, int64_t backoff_ms, struct why why);
 struct state executing(struct pliant_sched *s, struct why why);
+struct state executing_change(struct pliant_sched *s); /* slots, requirements: worth a rescale? */
 struct state executing_again(struct pliant_sched *s, const struct checkpointing *c, struct why why);
 /* With `target`, s->target says what is aimed at. */
 struct state restarting(struct pliant_sched *s, int64_t backoff_ms, bool target, struct why why);
@@ -398,12 +435,12 @@ static inline const char *cause_or_missing(const char *cause)
 /* Note a failure in the present incarnation's list. */
 void failure_record(struct pliant_sched *s, const struct pliant_failure_item *item);
 void failure_archive(struct pliant_sched *s);
-/* Tell and ask whoever pays: STAY with the back-off, or Failing [S-FAIL-1]. */
+/* Tell and ask whoever pays: STAY with the decision to restart, or Failing [S-FAIL-1]. */
 struct state failure_charge(struct pliant_sched *s, const struct failure *failure,
-                            int64_t *ret_backoff_ms);
+                            struct failover_decision *ret);
 /* A live task has ended, in one way or another. */
 void task_over(struct pliant_sched *s, uint32_t v, uint32_t subtask, enum pliant_task_state state);
-/* Decide: Restarting with its back-off, or Failing [S-FAIL-1]. */
+/* Decide: the way's restart, or Failing [S-FAIL-1]. */
 struct state failure_decide(struct pliant_sched *s, const struct failure *failure);
 /* While tasks go down: it is recorded, and there is nothing to decide [S-RST-6, S-FLG-3]. */
 struct state failure_recorded_only(struct pliant_sched *s, const struct failure *failure);
@@ -435,6 +472,12 @@ void record_span(struct pliant_sched *s);
 void record_close(struct pliant_sched *s, enum pliant_rescale_end end);
 /* What the policy says of the rescale in question, into the open record; told when it is news. */
 void record_judged(struct pliant_sched *s, const struct pliant_judged *judged);
+
+/* ... and none of them is about to restart [P-REG-5]. */
+static inline bool sched_all_running(const struct pliant_sched *s)
+{
+    return execution_all_running(&s->graph) && !regional_pending(&s->regional);
+}
 
 static inline bool checkpointing_on(const struct pliant_sched *s)
 {

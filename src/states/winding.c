@@ -10,6 +10,8 @@ static void cancel_tasks(struct pliant_sched *s)
         for (uint32_t i = 0; i < s->graph.parallelism[v]; i++) {
             struct task *task = &s->graph.vertices[v].tasks[i];
 
+            if (task->state == PLIANT_TASK_CREATED) /* nobody has to confirm it */
+                execution_move(&s->graph, &s->pool, task, PLIANT_TASK_CANCELED, s->clock.now_ms);
             if (!task_live(task) || task->state == PLIANT_TASK_CANCELING)
                 continue;
             execution_move(&s->graph, &s->pool, task, PLIANT_TASK_CANCELING, s->clock.now_ms);

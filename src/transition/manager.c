@@ -48,6 +48,14 @@ static void enter_stabilized(struct manager *m, struct clock *clock)
     m->wants_checkpoint = true;
 }
 
+struct manager manager_none(void)
+{
+    return (struct manager){.phase = MANAGER_IDLING,
+                            .first_change_at_ms = PLIANT_NEVER,
+                            .phase_end = DEADLINE_NONE,
+                            .evaluation = DEADLINE_NONE};
+}
+
 struct manager manager_start(struct manager_timing timing, struct clock *clock)
 {
     struct manager m = {.timing = timing, .first_change_at_ms = PLIANT_NEVER};

@@ -46,6 +46,8 @@ struct manager {
 };
 
 /* In Cooldown, with its timer made. */
+/* One that never does anything. */
+struct manager manager_none(void);
 struct manager manager_start(struct manager_timing timing, struct clock *clock);
 
 /* Something about resources or requirements may have changed. */

@@ -14,6 +14,7 @@
 enum { STEPS = 400, NODES = 6 };
 
 struct life {
+    bool fixed; /* the parallelism: jobmanager.scheduler: default */
     struct pliant_config cfg;
     struct pliant_job *job;
     struct pliant_sched *s;
@@ -30,6 +31,8 @@ static const struct pliant_vertex_spec VERTICES[] = {
     {.id = "sink", .parallelism = 2, .min_parallelism = 2, .slot_sharing_group = "b"}};
 static const struct pliant_edge_spec EDGES[] = {{0, 1, PLIANT_ALL_TO_ALL, PLIANT_PIPELINED},
                                                 {1, 2, PLIANT_POINTWISE, PLIANT_PIPELINED}};
+static const struct pliant_edge_spec FIXED_EDGES[] = {{0, 1, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING},
+                                                      {1, 2, PLIANT_POINTWISE, PLIANT_PIPELINED}};
 static const char *const NAMES[NODES] = {"n0", "n1", "n2", "n3", "n4", "n5"};
 
 static const char *const OPTIONS[][2] = {
@@ -52,17 +55,19 @@ static const char *const OPTIONS[][2] = {
     {"web.exception-history-size", "3"},
 };
 
-static int life_begin(struct life *l, const struct pliant_alloc *alloc)
+static int life_begin(struct life *l, const struct pliant_alloc *alloc, bool fixed)
 {
     struct pliant_job_spec spec = {
-        .vertices = VERTICES, .n_vertices = 3, .edges = EDGES, .n_edges = 2};
+        .vertices = VERTICES, .n_vertices = 3, .edges = fixed ? FIXED_EDGES : EDGES, .n_edges = 2};
     int error;
 
-    *l = (struct life){.prng = {7}};
+    *l = (struct life){.prng = {7}, .fixed = fixed};
     pliant_config_init(&l->cfg);
     l->cfg.alloc = alloc;
     for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++)
         cr_assert_eq(pliant_config_set(&l->cfg, OPTIONS[i][0], OPTIONS[i][1], NULL), 0);
+    if (fixed)
+        cr_assert_eq(pliant_config_set(&l->cfg, "jobmanager.scheduler", "default", NULL), 0);
     error = pliant_job_new(&spec, alloc, &l->job, NULL);
     return error < 0 ? error : pliant_sched_new(&l->cfg, l->job, &l->s, NULL);
 }
@@ -110,6 +115,8 @@ static int answer_tasks(struct life *l)
 
             pliant_task_info(l->s, (pliant_vertex_id){v}, i, &info);
             ev.task = (struct pliant_task){{v}, i, info.attempt};
+            if (l->fixed && info.state == PLIANT_TASK_RUNNING && prng_below(&l->prng, 3) == 0)
+                ev.kind = PLIANT_EV_TASK_FINISHED;
             if (info.state == PLIANT_TASK_CANCELING)
                 ev.kind = PLIANT_EV_TASK_CANCELED;
             if (step(l, ev) < 0)
@@ -199,14 +206,14 @@ static int live(struct life *l, size_t *steps)
     return 0;
 }
 
-static uint64_t honest_actions(size_t *allocations)
+static uint64_t honest_actions(size_t *allocations, bool fixed)
 {
     FAILING_ALLOC(memory, 0);
     struct life l;
     size_t steps;
     uint64_t actions;
 
-    cr_assert_eq(life_begin(&l, &memory.hook), 0);
+    cr_assert_eq(life_begin(&l, &memory.hook, fixed), 0);
     cr_assert_eq(live(&l, &steps), 0);
     actions = l.actions;
     life_end(&l);
@@ -215,17 +222,17 @@ static uint64_t honest_actions(size_t *allocations)
     return actions;
 }
 
-Test(memory, that_fails_once_ends_the_scheduler_and_leaks_nothing, .timeout = 240)
+static void fail_each(bool fixed)
 {
     size_t allocations, tried = 0, steps;
 
-    honest_actions(&allocations);
+    honest_actions(&allocations, fixed);
     cr_assert_gt(allocations, 500);
     /* each of the first ones, then ever fewer: the later ones are made at the same places */
     for (size_t k = 1; k <= allocations; k += 1 + k / 400, tried++) {
         FAILING_ALLOC(memory, k);
         struct life l;
-        int error = life_begin(&l, &memory.hook);
+        int error = life_begin(&l, &memory.hook, fixed);
 
         if (error == 0)
             error = live(&l, &steps);
@@ -245,10 +252,22 @@ Test(memory, that_fails_once_ends_the_scheduler_and_leaks_nothing, .timeout = 24
     cr_assert_gt(tried, 400);
 }
 
+Test(memory, that_fails_once_ends_the_scheduler_and_leaks_nothing, .timeout = 240)
+{
+    fail_each(false);
+}
+
+Test(memory, that_fails_once_ends_one_of_fixed_parallelism_as_well, .timeout = 240)
+{
+    fail_each(true);
+}
+
 Test(memory, has_no_part_in_what_is_decided)
 {
     size_t allocations;
-    uint64_t actions = honest_actions(&allocations);
+    uint64_t actions = honest_actions(&allocations, false);
 
-    cr_assert_eq(honest_actions(&allocations), actions);
+    cr_assert_eq(honest_actions(&allocations, false), actions);
+    actions = honest_actions(&allocations, true);
+    cr_assert_eq(honest_actions(&allocations, true), actions);
 }

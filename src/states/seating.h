@@ -1,0 +1,23 @@
+/* seating.h - slots for some tasks of a graph that runs
+ *
+ * Tasks of a slot sharing group with one subtask index are a unit: they live in one slot. A task
+ * goes where its unit lives, else to the slot that it had last, else to a free one by the rules of
+ * placement.
+ *
+ * Shapes  tasks: `value` is the vertex's index, `minor` the subtask; all of them CREATED
+ */
+#ifndef PLIANT_STATES_SEATING_H
+#define PLIANT_STATES_SEATING_H
+
+#include "states/sched.h"
+
+/* The slot in which a unit lives, POOL_NONE: in none that stays with the job. */
+uint32_t seating_home(const struct pliant_sched *s, uint32_t group, uint32_t subtask);
+
+/* Free slots that these tasks, in whatever state, would need. */
+uint32_t seating_needs(struct pliant_sched *s, const struct sort_item *tasks, size_t n);
+
+/* All of them become SCHEDULED; there must be slots enough. */
+void seating_take(struct pliant_sched *s, const struct sort_item *tasks, size_t n);
+
+#endif
