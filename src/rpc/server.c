@@ -17,6 +17,9 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "rpc/keys_impl.h"
 #include "util/fnv.h"
@@ -104,6 +107,24 @@ static const char *numeric(const char *endpoint, char ret[256])
     return ret;
 }
 
+/* libzmq takes the path of an ipc endpoint from whoever listens there, in silence. */
+static int check_unused(const char *endpoint)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd, r = 0;
+
+    if (strncmp(endpoint, "ipc://", 6) != 0 || strlen(endpoint + 6) >= sizeof at.sun_path)
+        return 0;
+    strcpy(at.sun_path, endpoint + 6);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (struct sockaddr *)&at, sizeof at) == 0 || errno == EAGAIN)
+        r = -EADDRINUSE;
+    close(fd);
+    return r;
+}
+
 static int bind_error(const char *endpoint, int error, struct spec_error *err)
 {
     snprintf(err->text, sizeof err->text, "endpoint \"%.200s\": %s", endpoint, zmq_strerror(error));
@@ -178,7 +199,9 @@ int rpc_server_open(enum rpc_server_kind kind, const char *endpoint, struct rpc_
     s->kind = kind;
     s->auth = auth;
     wire_message_init(&s->message);
-    r = open_socket(s, endpoint, queue);
+    r = check_unused(endpoint);
+    if (r == 0)
+        r = open_socket(s, endpoint, queue);
     if (r < 0) {
         rpc_server_close(&s);
         return bind_error(endpoint, -r, err);

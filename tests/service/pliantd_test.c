@@ -485,6 +485,19 @@ Test(daemon, a_second_one_in_the_same_state_directory_is_refused)
     cr_expect(eq(int, call(&s, MESSAGE_PING, "{}"), 0));
 }
 
+Test(daemon, a_second_one_does_not_take_the_endpoints_away)
+{
+    char command[1024];
+
+    service_open(&s, BRISK, NULL);
+    snprintf(command, sizeof command,
+             "timeout 20 " PLIANT_PROGRAMS
+             "/pliantd --state-dir %s/other --agents %s --clients %s --events %s 2>%s/second",
+             s.dir, s.agents, s.clients, s.events, s.dir);
+    cr_expect(eq(int, WEXITSTATUS(system(command)), 2));
+    cr_expect(eq(int, call(&s, MESSAGE_PING, "{}"), 0));
+}
+
 Test(daemon, a_job_leaves_a_node_that_drains_and_may_return)
 {
     struct fake_agent *a, *b;
