@@ -403,6 +403,22 @@ static int await(struct ctl *c, struct long_call *call, int64_t give_up_at_ms)
     }
 }
 
+/* Which life of the service is about to get the request: it may end before it says a word. */
+static int learn_epoch(struct ctl *c, struct long_call *call)
+{
+    struct json request = c->request;
+    int r;
+
+    json_init(&c->request, NULL);
+    ctl_request(c);
+    r = ctl_try(c, MESSAGE_PING, bound(c->timeout_ms), &call->refusal);
+    if (r == 0)
+        call->epoch = strtoull(ctl_text(c->reply.root, "epoch"), NULL, 10);
+    json_free(&c->request);
+    c->request = request;
+    return r;
+}
+
 enum exit_code ctl_call_long(struct ctl *c, enum message_type type)
 {
     struct long_call call = {.heard_at_ms = monotonic_ms()};
@@ -411,8 +427,10 @@ enum exit_code ctl_call_long(struct ctl *c, enum message_type type)
 
     if (code != DONE)
         return code;
-    call.pinged_at_ms = call.heard_at_ms;
-    r = ctl_ask(c, type, &call.sequence);
+    r = learn_epoch(c, &call);
+    call.pinged_at_ms = monotonic_ms();
+    if (!r)
+        r = ctl_ask(c, type, &call.sequence);
     if (!r)
         r = await(c, &call, c->given[CTL_TIMEOUT] ? call.heard_at_ms + c->timeout_ms : CTL_FOREVER);
     if (r == -ESTALE)
