@@ -27,6 +27,7 @@
 #include <pliant/pliant.h>
 
 #include "daemon/clock.h"
+#include "rpc/log.h"
 #include "rpc/peer.h"
 #include "spec/job_spec.h"
 #include "spec/options.h"
@@ -164,7 +165,6 @@ struct daemon_job {
 struct daemon_options {
     struct options all;
     const char *state_dir;
-    char *agents_endpoint, *clients_endpoint, *events_endpoint;
     bool insecure;
     int64_t heartbeat_interval_ms, heartbeat_timeout_ms, orphan_timeout_ms;
     int64_t snapshot_every; /* steps */
@@ -337,11 +337,11 @@ void checkpoints_task_over(struct daemon *d, struct daemon_job *job,
 void checkpoints_lost(struct daemon *d, struct daemon_job *job); /* after recovery: none goes on */
 /* The directory of a completed checkpoint; NULL: unknown. */
 const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t id);
-/* How many subtasks of a vertex wrote their part of it, by its manifest; 0: none did. Cheap: asked
- * for each task that is deployed. */
-/* Has this subtask a part in it? */
+/* Has this subtask a part in it, by its manifest? Cheap, as the next: asked for each task that is
+ * deployed. */
 bool checkpoints_has_part(struct daemon *d, struct daemon_job *job, uint64_t id,
                           pliant_vertex_id vertex, uint32_t subtask);
+/* The vertex's parallelism when it was taken; 0: that is not known. */
 uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
                                  pliant_vertex_id vertex);
 /* Workers of a group have reported one, and it is registered: what was asked for is there. */
@@ -470,14 +470,5 @@ bool may_complain(struct daemon *d, const struct rpc_message *m);
 void *need(void *memory);
 char *need_text(const char *s);  /* a copy; NULL of NULL */
 char *need_json(struct json *j); /* what was written, as a text; frees the buffer */
-
-/* logfmt to standard error (or the journal's prefix): level is 3 error, 4 warning, 6 info, 7 debug.
- */
-void log_line(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A text of others as a value: log_line(4, "msg=refused cause=%s", log_quoted(cause).v). */
-struct log_text {
-    char v[512];
-};
-struct log_text log_quoted(const char *text);
 
 #endif

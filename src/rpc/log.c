@@ -1,11 +1,11 @@
-/* log.c - one line of logfmt a fact, to standard error */
-#include <stdarg.h>
+/* log.c - see log.h */
+#include "rpc/log.h"
+
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "daemon/daemon.h"
 
 #define LINE_MAX_BYTES 4096
 
@@ -35,20 +35,33 @@ static int begin(char *line, size_t size, int level)
     return snprintf(line, size, "level=%s ", level_name(level));
 }
 
-void log_line(int level, const char *format, ...)
+static char without_control(char c)
+{
+    return (unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
+}
+
+void log_line_va(int level, const char *format, va_list args)
 {
     char line[LINE_MAX_BYTES];
     int n = begin(line, sizeof line - 1, level);
-    va_list args;
     size_t size;
 
-    va_start(args, format);
     n += vsnprintf(line + n, sizeof line - 1 - (size_t)n, format, args);
-    va_end(args);
     size = (size_t)n < sizeof line - 2 ? (size_t)n : sizeof line - 2;
+    for (size_t i = 0; i < size; i++)
+        line[i] = without_control(line[i]);
     line[size++] = '\n';
     if (write(STDERR_FILENO, line, size) < 0)
         return; /* nobody reads: that is no reason to stop */
+}
+
+void log_line(int level, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    log_line_va(level, format, args);
+    va_end(args);
 }
 
 struct log_text log_quoted(const char *text)
@@ -60,7 +73,7 @@ struct log_text log_quoted(const char *text)
     for (const char *c = text ? text : ""; *c && n < sizeof quoted.v - 3; c++) {
         if (*c == '"' || *c == '\\')
             quoted.v[n++] = '\\';
-        quoted.v[n++] = (unsigned char)*c < ' ' ? ' ' : *c;
+        quoted.v[n++] = without_control(*c);
     }
     quoted.v[n++] = '"';
     quoted.v[n] = '\0';
