@@ -187,7 +187,8 @@ static int open_link(struct ctl *c, struct spec_error *err)
     return rpc_link_open(&config, &c->link, err);
 }
 
-enum exit_code ctl_open(struct ctl *c)
+/* Locate, read the keys, connect. Nothing has been sent yet: an absent service shows later. */
+static enum exit_code ctl_open(struct ctl *c)
 {
     struct spec_error err = {.text = ""};
     enum exit_code code;

@@ -2,7 +2,6 @@
  *
  * A viewer may be older or newer than the service, so what is missing is shown as missing.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "pliantctl.h"

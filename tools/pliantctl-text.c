@@ -1,5 +1,4 @@
 /* pliantctl-text.c - what people read: tables, times, colours */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -23,7 +22,8 @@ void ctl_put(FILE *out, const char *text)
         fputc((unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text, out);
 }
 
-size_t ctl_width(const char *text)
+/* Columns that it takes in a terminal. */
+static size_t ctl_width(const char *text)
 {
     size_t n = 0;
 

@@ -4,7 +4,6 @@
  * come back, under another address too. The stream is checked by its numbers; where some are
  * missing, or another life of the service speaks, a new SNAPSHOT says where it goes on from.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -43,7 +42,8 @@ const struct doc *watch_first_job(const struct watch *w)
     return *w->job_id ? root : ctl_first(root, "jobs");
 }
 
-const char *watch_job_name(const struct watch *w, const char *job_id)
+/* "": unknown. */
+static const char *watch_job_name(const struct watch *w, const char *job_id)
 {
     if (*w->job_id)
         return strcmp(job_id, w->job_id) == 0 ? w->job_name : "";

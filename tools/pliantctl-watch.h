@@ -50,7 +50,6 @@ int64_t watch_now_ms(void); /* monotonic */
 
 /* The jobs of the picture, one after the other; NULL: no more. */
 const struct doc *watch_first_job(const struct watch *w);
-const char *watch_job_name(const struct watch *w, const char *job_id); /* "" : unknown */
 
 /* ---- pliantctl-screen.c ---------------------------------------------------------------------- */
 

@@ -142,8 +142,6 @@ bool ctl_take_choice(const struct ctl *c, enum ctl_option_key key);
 #define CTL_QUEUE 1000 /* messages, each way */
 #define CTL_FOREVER INT64_MAX
 
-/* Locate, read the keys, connect. Nothing has been sent yet: an absent service shows later. */
-enum exit_code ctl_open(struct ctl *c);
 /* After silence: a new connection, to where the service is by now. Says nothing; false: there is
  * no link now, and the next call tries again. */
 bool ctl_reopen(struct ctl *c);
@@ -206,8 +204,6 @@ int64_t ctl_unix_ms(void);
 
 /* Text of others without control characters. */
 void ctl_put(FILE *out, const char *text);
-/* Columns that it takes in a terminal. */
-size_t ctl_width(const char *text);
 
 /* A table: columns as wide as their widest cell. A head that begins with '>' is for numbers. */
 struct ctl_table {

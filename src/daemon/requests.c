@@ -82,7 +82,8 @@ void refuse(struct call *c, const char *code, const char *format, ...)
 
 /* ---- what requests say ---------------------------------------------------------------------- */
 
-bool call_has(const struct call *c, const char *key)
+/* Is it there, and not null? */
+static bool call_has(const struct call *c, const char *key)
 {
     const struct doc *at = doc_get(c->body, key);
 
@@ -141,7 +142,8 @@ bool call_job(struct call *c, struct daemon_job **ret)
     return *ret != NULL;
 }
 
-bool call_live_job(struct call *c, struct daemon_job **ret)
+/* The same, and it has not ended. */
+static bool call_live_job(struct call *c, struct daemon_job **ret)
 {
     char word[STATUS_WORD_MAX];
 

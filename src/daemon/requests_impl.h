@@ -43,15 +43,11 @@ void refuse(struct call *c, const char *code, const char *format, ...)
 
 /* The job that "job" names; false: it has been refused. */
 bool call_job(struct call *c, struct daemon_job **ret);
-/* The same, and it has not ended. */
-bool call_live_job(struct call *c, struct daemon_job **ret);
 
 /* Members that may be absent or null. False: "invalid" has been answered. */
 bool call_string(struct call *c, const char *key, size_t max, const char **ret);
 bool call_int(struct call *c, const char *key, int64_t min, int64_t max, int64_t *ret);
 bool call_bool(struct call *c, const char *key, bool *ret);
-/* Is it there, and not null? */
-bool call_has(const struct call *c, const char *key);
 /* Of one that must be there: true, or "invalid" has been answered. */
 bool call_needs(struct call *c, const char *key, const char *what);
 

@@ -51,7 +51,8 @@ static void judgement_text(struct json *j, const struct pliant_judged *judged)
 
 /* ---- the status of a job -------------------------------------------------------------------- */
 
-const char *status_state_name(const struct daemon_job *job)
+/* Of one that lives. */
+static const char *state_name(const struct daemon_job *job)
 {
     enum pliant_state state = pliant_state(job->sched);
     struct pliant_next next;
@@ -202,7 +203,7 @@ static void live_status(struct daemon *d, struct daemon_job *job, struct json *j
     pliant_counts(job->sched, &counts);
     json_string(j, "job_id", job->id);
     json_string(j, "name", job->name);
-    json_string(j, "state", status_state_name(job));
+    json_string(j, "state", state_name(job));
     json_string(j, "job_status", pliant_job_status_name(pliant_job_status(job->sched)));
     json_int(j, "submitted_unix_ms", job->submitted_unix_ms);
     unix_instant(j, "ended_unix_ms", job->ended_unix_ms);
@@ -259,8 +260,7 @@ void status_row(struct daemon *d, struct daemon_job *job, struct json *j)
     json_begin(j, NULL, '{');
     json_string(j, "job_id", job->id);
     json_string(j, "name", job->name);
-    json_string(j, "state",
-                job->sched ? status_state_name(job) : pliant_state_name(PLIANT_FINISHED));
+    json_string(j, "state", job->sched ? state_name(job) : pliant_state_name(PLIANT_FINISHED));
     json_string(j, "job_status", status_word(d, job, word));
     json_int(j, "submitted_unix_ms", job->submitted_unix_ms);
     unix_instant(j, "ended_unix_ms", job->ended_unix_ms);

@@ -19,8 +19,6 @@ void status_nodes(struct daemon *d, struct json *j);
 /* A row of LIST. */
 void status_row(struct daemon *d, struct daemon_job *job, struct json *j);
 
-const char *status_state_name(const struct daemon_job *job); /* of one that lives */
-
 /* The members of a document of a job that has ended, by its name in status_final(): "status",
  * "tasks", "rescales", "failures", "checkpoints". */
 void status_kept(struct daemon *d, struct daemon_job *job, const char *name, struct json *j);

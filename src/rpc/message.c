@@ -1,7 +1,6 @@
 /* message.c - see message.h */
 #include "rpc/message.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define KIB 1024u

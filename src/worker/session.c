@@ -106,7 +106,7 @@ static int take_event(struct pliant_worker *w, struct json_span line, struct jso
     return 0;
 }
 
-bool session_has_event(const struct pliant_worker *w)
+static bool session_has_event(const struct pliant_worker *w)
 {
     for (size_t i = 0; i < w->n_requests; i++)
         if (!w->requests[i].handed_out)

@@ -70,7 +70,6 @@ int session_ask(struct pliant_worker *w, bool collective);
 
 /* Take in lines until an event is there or the time is over. 1, 0, -ENOTCONN. */
 int session_listen(struct pliant_worker *w, int64_t until_ms);
-bool session_has_event(const struct pliant_worker *w);
 void session_forget(struct pliant_worker *w, size_t request);
 
 #endif
