@@ -5,6 +5,7 @@
  * by itself, and at the deadline it kills: nothing outlives it.
  */
 #include "agent/agent.h"
+#include "rpc/log.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ void drain_begin(struct agent *a, int64_t deadline_unix_ms, const char *why)
     l->draining = true;
     l->deadline_unix_ms = deadline_unix_ms;
     snprintf(l->why, sizeof l->why, "%s", why);
-    say(SAY_WARN, "msg=\"the node will go\" why=\"%s\" deadline_unix_ms=%" PRId64, why,
+    say(SAY_WARN, "msg=\"the node will go\" why=%s deadline_unix_ms=%" PRId64, log_quoted(why).v,
         deadline_unix_ms);
     j = session_body(a);
     write_body(a, j);

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rpc/log.h"
 #include "util/ascii.h"
 #include "util/fnv.h"
 
@@ -163,7 +164,7 @@ static void bound_file(const char *path)
         cut = (st.st_size - LOG_MAX / 2) & ~(off_t)4095;
         if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, cut) != 0 &&
             ftruncate(fd, 0) != 0)
-            say(SAY_WARN, "msg=\"a log cannot be cut\" path=%s error=\"%s\"", path,
+            say(SAY_WARN, "msg=\"a log cannot be cut\" path=%s error=\"%s\"", log_quoted(path).v,
                 strerror(errno));
     }
     close(fd);

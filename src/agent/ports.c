@@ -4,6 +4,7 @@
  * stranger without it may not, and the kernel hands it out to nobody.
  */
 #include "agent/agent.h"
+#include "rpc/log.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -89,7 +90,7 @@ static bool read_request(struct agent *a, const struct doc *body, struct held_po
     if (doc_string(&a->in, body, "job", AGENT_JOB_ID - 1, &job, &err) < 0 ||
         doc_int(&a->in, body, "attempt", 0, DOC_INTEGER_MAX, &ret->attempt, &err) < 0 ||
         doc_optional(doc_container(&a->in, body, "avoid", DOC_LIST, ret_avoid, &err)) < 0) {
-        say(SAY_WARN, "msg=\"a broken RESERVE_PORT\" error=\"%s\"", err.text);
+        say(SAY_WARN, "msg=\"a broken RESERVE_PORT\" error=%s", log_quoted(err.text).v);
         return false;
     }
     memcpy(ret->job, job, strlen(job) + 1);

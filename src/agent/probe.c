@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "agent/http.h"
+#include "rpc/log.h"
 #include "util/ascii.h"
 
 #define WELL_KNOWN "http://169.254.169.254"
@@ -82,7 +83,7 @@ static void notice(struct agent *a, int64_t deadline_unix_ms)
 static void broken(struct agent *a, const char *why)
 {
     if (!a->probe->complained)
-        say(SAY_WARN, "msg=\"the preemption probe does not work\" why=\"%s\"", why);
+        say(SAY_WARN, "msg=\"the preemption probe does not work\" why=%s", log_quoted(why).v);
     a->probe->complained = true;
     again_later(a);
 }
@@ -407,7 +408,8 @@ int probe_start(struct agent *a)
     p->ask_at_ms = a->now_ms;
     if (http_base_read(url && *url ? url : WELL_KNOWN, &p->base))
         return 0;
-    say(SAY_ERROR, "msg=\"PLIANT_METADATA_URL: not http://ADDRESS[:PORT]\" value=\"%s\"", url);
+    say(SAY_ERROR, "msg=\"PLIANT_METADATA_URL: not http://ADDRESS[:PORT]\" value=%s",
+        log_quoted(url).v);
     return -EINVAL;
 }
 

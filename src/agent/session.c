@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "rpc/log.h"
 #include "util/prng.h"
 
 #define BACKOFF_FIRST_MS 100
@@ -152,7 +153,8 @@ static void open_link(struct agent *a)
     if (r == -ENOMEM)
         must(NULL);
     if (r < 0) {
-        say(SAY_ERROR, "msg=\"cannot connect\" endpoint=%s error=\"%s\"", cfg.endpoint, err.text);
+        say(SAY_ERROR, "msg=\"cannot connect\" endpoint=%s error=%s", cfg.endpoint,
+            log_quoted(err.text).v);
         s->endpoint = (s->endpoint + 1) % a->opts->endpoints.n;
         s->open_at_ms = a->now_ms + next_backoff(s);
         return;
@@ -256,7 +258,8 @@ static void refused(struct agent *a, const struct doc *body)
             say_hello(a);
         return;
     }
-    say(SAY_WARN, "msg=\"the daemon refuses\" code=%s text=\"%s\"", code, text);
+    say(SAY_WARN, "msg=\"the daemon refuses\" code=%s text=%s", log_quoted(code).v,
+        log_quoted(text).v);
     if (strcmp(code, "stale") == 0) {
         snprintf(a->leaving.why, sizeof a->leaving.why, "a newer one is there");
         agent_end(a, STALE_EXIT);
@@ -312,7 +315,7 @@ static void take_message(struct agent *a, const struct rpc_message *m)
 
     if (m->fault != MESSAGE_GOOD || message_body(&a->in, h, m->body, m->size, &err) != 0) {
         say(SAY_WARN, "msg=\"a broken message from the daemon\" fault=%s",
-            m->fault == MESSAGE_GOOD ? err.text : message_fault_code(m->fault));
+            log_quoted(m->fault == MESSAGE_GOOD ? err.text : message_fault_code(m->fault)).v);
         return;
     }
     if (h->type == MESSAGE_ERROR) {
