@@ -2,10 +2,11 @@
  *
  *     CMD     by sh each interval. A JSON object on its standard output decides if it has
  *             "preempt" (true or false), with "deadline_unix_ms" if it is known; else the exit
- * code: 0 no notice, 1 notice. Anything else (126, 127, a signal, too late) is a probe that does
- * not work: logged, and no notice aws     /latest/meta-data/spot/instance-action, with a session
- * token (IMDSv2) gcp     /computeMetadata/v1/instance/preempted azure   /metadata/scheduledevents:
- * Preempt of this machine
+ *             code: 0 no notice, 1 notice. Anything else (126, 127, a signal, too late) is a
+ *             probe that does not work: logged, and no notice
+ *     aws     /latest/meta-data/spot/instance-action, with a session token (IMDSv2)
+ *     gcp     /computeMetadata/v1/instance/preempted
+ *     azure   /metadata/scheduledevents: Preempt of this machine
  *
  * The services are asked at $PLIANT_METADATA_URL, else at their well-known address. A notice that
  * is gone again is withdrawn.

@@ -1,8 +1,8 @@
 /* group_run.c - the run of a worker group: where it is, what it has registered
  *
- *     STORAGE_PATH/NAME/          the run (manifest.h): what it has registered is what it is, for
- * this _manifest.json          job and for any later one of the same identity CHECKPOINT/ files of
- * all ranks
+ *     STORAGE_PATH/NAME/      the run (manifest.h), of this job and of any later one of that name
+ *         _manifest.json      what it has registered
+ *         CHECKPOINT/         files of all ranks
  *
  * The manifest says what an attempt starts from, not the core: whatever was registered before a
  * crash of this daemon is registered, also if the core has not heard of it. It is told then.

@@ -2,9 +2,10 @@
  *
  *     store.c     open, lock, commit, failure
  *     schema.c    the tables, their versions
- *     queries.c   the statements, prepared once; the list of what was put; answers that outlive
- * them journal.c   steps and snapshots, and which of them go jobs.c      jobs; things.c: nodes,
- * slots, checkpoints, notes
+ *     queries.c   the statements, prepared once; the list of what was put; kept answers
+ *     journal.c   steps and snapshots, and which of them go
+ *     jobs.c      jobs
+ *     things.c    nodes, slots, checkpoints, notes
  *
  * A put is an operation at the end of a list in memory: a statement and its values. The list runs
  * in one transaction at store_commit(), or before a question, which sees what was put. When that
