@@ -448,15 +448,18 @@ static void answer_the_door(struct keeper *k)
 static int listen_at(const char *work_dir)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd;
 
     if ((size_t)snprintf(at.sun_path, sizeof at.sun_path, "%s/" KEEPER_SOCKET, work_dir) >=
         sizeof at.sun_path)
         return -1;
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     unlink(at.sun_path);
-    if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) != 0 || listen(fd, 4) != 0)
-        return -1;
-    return fd;
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 4) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
 }
 
 /* ---- the loop

@@ -309,6 +309,10 @@ void node_free(struct daemon_node *node)
 {
     free_labels(node);
     vec_free(NULL, &node->tenants);
+    vec_free(NULL, &node->deploy);
+    vec_free(NULL, &node->stop);
+    vec_free(NULL, &node->forget);
+    vec_free(NULL, &node->peers);
     free(node->slots);
     free(node->name);
     free(node->address);
@@ -396,9 +400,6 @@ void agents_close(struct daemon *d)
     HASH_CLEAR(by_peer, d->sessions);
     HASH_ITER (hh, d->nodes, node, next) {
         HASH_DEL(d->nodes, node);
-        vec_free(NULL, &node->deploy);
-        vec_free(NULL, &node->stop);
-        vec_free(NULL, &node->forget);
         node_free(node);
     }
     if (!d->agents)
