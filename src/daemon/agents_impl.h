@@ -44,7 +44,6 @@ int node_read_drain(const struct daemon *d, const struct doc_file *f, const stru
                     struct node_drain *ret, struct spec_error *err);
 /* Lives of the node that jobs gave up end with their last task. */
 void node_close_lives(struct daemon *d, struct daemon_node *node);
-bool node_has_open_life(const struct daemon_node *node, const struct daemon_job *job);
 
 /* ---- reported.c --------------------------------------------------------------------------- */
 

@@ -298,6 +298,8 @@ void slots_of_ended_job(struct daemon *d, struct daemon_job *job);
 /* The core counts the node as lost [GIVE_UP_NODE]: the job is no tenant any more, gets nothing
  * there (daemon_life.open), and keeps its slots until `over`: its last task there has ended. */
 void slots_given_up(struct daemon *d, struct daemon_job *job, struct daemon_node *node, bool over);
+/* That is so, and tasks of then may still be there. */
+bool node_has_open_life(const struct daemon_node *node, const struct daemon_job *job);
 /* The node's slot that the job knows as (node, index); UINT32_MAX: none. When the core names a slot
  * for the first time, it becomes one of those that the job was given, and that is stored. */
 uint32_t slots_find(struct daemon *d, struct daemon_node *node, struct daemon_job *job,

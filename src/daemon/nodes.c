@@ -340,15 +340,6 @@ void node_task_over(struct daemon *d, struct daemon_task *t)
         checkpoints_task_over(d, job, &task);
 }
 
-bool node_has_open_life(const struct daemon_node *node, const struct daemon_job *job)
-{
-    const struct daemon_life *life = NULL;
-
-    if (job->lives)
-        HASH_FIND_STR(job->lives, node->name, life);
-    return life && life->open;
-}
-
 static bool has_given_up(const struct daemon_node *node, const struct daemon_job *job)
 {
     for (const struct daemon_task *t = node->tasks; t; t = t->next)

@@ -52,12 +52,12 @@ static bool grantable(const struct daemon_node *node)
     return node->state == NODE_UP && !node->draining && node->n_used < node->n_slots;
 }
 
-/* Its core gave the node up, and tasks of then may still be there. */
-static bool given_up(const struct daemon_job *job, const struct daemon_node *node)
+bool node_has_open_life(const struct daemon_node *node, const struct daemon_job *job)
 {
-    struct daemon_life *life;
+    const struct daemon_life *life = NULL;
 
-    HASH_FIND_STR(job->lives, node->name, life);
+    if (job->lives)
+        HASH_FIND_STR(job->lives, node->name, life);
     return life && life->open;
 }
 
@@ -229,7 +229,7 @@ static void take_all(struct daemon *d, struct daemon_node *node, const struct da
 void slots_of_ended_job(struct daemon *d, struct daemon_job *job)
 {
     for (struct daemon_node *node = d->nodes; node; node = node->hh.next)
-        if (tenant_of(node, job) || given_up(job, node))
+        if (tenant_of(node, job) || node_has_open_life(node, job))
             take_all(d, node, job);
     d->share_slots = true;
 }
@@ -254,7 +254,7 @@ static void count_owners(struct daemon_node *node)
     for (uint32_t i = 0; i < node->n_slots; i++)
         if (node->slots[i].job) {
             node->n_used++;
-            if (!given_up(node->slots[i].job, node))
+            if (!node_has_open_life(node, node->slots[i].job))
                 tenant_made(node, node->slots[i].job)->held++;
         }
 }
@@ -489,7 +489,7 @@ static struct offer *offers_for(struct daemon *d, const struct daemon_job *job, 
     for (struct daemon_node *node = d->nodes; node; node = node->hh.next) {
         const struct daemon_tenant *tenant;
 
-        if (!grantable(node) || given_up(job, node))
+        if (!grantable(node) || node_has_open_life(node, job))
             continue;
         tenant = tenant_of(node, job);
         offers[n++] = (struct offer){
