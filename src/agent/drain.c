@@ -5,11 +5,12 @@
  * by itself, and at the deadline it kills: nothing outlives it.
  */
 #include "agent/agent.h"
-#include "rpc/log.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "rpc/log.h"
 
 #define LAST_PART 3  /* of the drain is left for stopping, */
 #define LAST_MS 5000 /* at most so much */

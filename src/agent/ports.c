@@ -4,7 +4,6 @@
  * stranger without it may not, and the kernel hands it out to nobody.
  */
 #include "agent/agent.h"
-#include "rpc/log.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,6 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "rpc/log.h"
 
 #define TRIES 64
 #define HELD_MAX 256u
