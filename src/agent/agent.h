@@ -34,6 +34,7 @@
 #define AGENT_JOB_ID 33     /* bytes of a job's id with its NUL */
 #define AGENT_NAME_MAX 128u /* bytes of a name */
 #define AGENT_SLOTS_MAX 100000
+#define FROZEN_MS 1000 /* a turn that comes so late did not come late because of load */
 
 /* ---- how it was started ---------------------------------------------------------------------- */
 
@@ -91,7 +92,7 @@ enum end_how { END_EXITED, END_KILLED, END_NOT_STARTED, END_STOPPED };
 struct task_end {
     enum end_how how;
     int code; /* exit code or signal */
-    bool oom, port_in_use;
+    bool oom, port_in_use, hung;
     int64_t at_unix_ms;
     char cause[1024]; /* "": none */
 };
@@ -118,8 +119,10 @@ struct task {
     enum task_state state;
     bool changed;       /* to be told to the daemon */
     bool stop_was_said; /* STOP came while it ran, before any stop of our own */
+    bool hung;          /* and is killed for it [W-GRP-8] */
     uint32_t slot;
     int64_t pid, started_unix_ms, stop_timeout_ms;
+    int64_t health_interval_ms, health_timeout_ms; /* 0: no checks */
     struct task_end end;
 
     struct doc_file doc; /* its DEPLOYMENT; the strings below are borrowed from it */
@@ -214,6 +217,7 @@ struct agent {
     struct VEC(struct held_port) ports;
     struct probe *probe;
     struct worker *closed; /* connections to be freed when the turn ends */
+    int64_t health_at_ms;  /* when a connection is to be checked or judged; PLIANT_NEVER: none */
     int64_t look_at_ms;    /* at logs and usage of tasks; PLIANT_NEVER: none runs */
     int64_t usage_at_ms;
     unsigned long long oom_kills; /* of the system, when last looked */
@@ -273,6 +277,7 @@ void tasks_stop_all(struct agent *a, int64_t timeout_ms, int64_t kill_at_unix_ms
 void tasks_tell(struct agent *a); /* what has changed */
 void tasks_write(const struct agent *a, struct json *j, bool all);
 void tasks_look(struct agent *a); /* sizes of logs, usage */
+void task_kill_hung(struct agent *a, struct task *t);
 size_t tasks_living(const struct agent *a);
 void tasks_free(struct agent *a);
 
@@ -323,6 +328,7 @@ void worker_notice(struct agent *a, const struct doc *body);
 void worker_stopping(struct agent *a, struct task *t);
 void worker_say_again(struct agent *a); /* a session began: HELLO has said what waits */
 void worker_free_closed(struct agent *a);
+void worker_check_health(struct agent *a); /* once all that has come is taken in */
 void worker_write_pending(const struct task *t, struct json *j); /* members of TASKSTATE */
 void pending_clear(struct pending *p);
 

@@ -50,6 +50,10 @@ bool deploy_read(struct task *t, struct spec_error *err)
         doc_optional(doc_string(f, d, "checkpoint_root", PATH_MAX_BYTES, &t->root, err)) < 0 ||
         doc_optional(
             doc_int(f, d, "stop_timeout_ms", 0, DOC_INTEGER_MAX, &t->stop_timeout_ms, err)) < 0 ||
+        doc_optional(doc_int(f, d, "health_check_interval_ms", 1, DOC_INTEGER_MAX,
+                             &t->health_interval_ms, err)) < 0 ||
+        doc_optional(doc_int(f, d, "health_check_timeout_ms", 1, DOC_INTEGER_MAX,
+                             &t->health_timeout_ms, err)) < 0 ||
         doc_optional(doc_bool(f, d, "group", &t->group, err)) < 0 ||
         doc_optional(doc_bool(f, d, "one_device", &t->one_device, err)) < 0 ||
         doc_optional(doc_int(f, d, "parallelism", 1, UINT32_MAX, &parallelism, err)) < 0 ||

@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 #define EVENTS_A_TURN 64
-#define FROZEN_MS 1000 /* a turn that comes so late did not come late because of load */
-#define BAD_INPUT 2    /* exit codes */
+#define BAD_INPUT 2 /* exit codes */
 #define NO_MEMORY 4
 
 /* ---- memory -----------------------------------------------------------------------------------
@@ -142,7 +141,8 @@ static int64_t next_deadline(const struct agent *a)
 {
     int64_t at_ms = sooner(session_next_deadline(a), drain_next_deadline(a));
 
-    return sooner(sooner(at_ms, probe_next_deadline(a)), a->look_at_ms);
+    at_ms = sooner(at_ms, probe_next_deadline(a));
+    return sooner(sooner(at_ms, a->look_at_ms), a->health_at_ms);
 }
 
 static void turn(struct agent *a)
@@ -168,6 +168,8 @@ static void turn(struct agent *a)
     drain_expire(a);
     if (a->now_ms >= a->look_at_ms)
         tasks_look(a);
+    if (a->now_ms >= a->health_at_ms)
+        worker_check_health(a);
     tasks_tell(a);
     session_receive(a); /* a send may have swallowed the edge */
     worker_free_closed(a);
@@ -240,6 +242,7 @@ int agent_run(const struct agent_options *opts)
                       .keeper.fd = -1,
                       .session.source.fd = -1,
                       .look_at_ms = PLIANT_NEVER,
+                      .health_at_ms = PLIANT_NEVER,
                       .now_ms = monotonic_ms()};
     int code;
 

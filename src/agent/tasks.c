@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/kin.h"
+#include "util/duration.h"
 
 #define BODY_FULL (8u * 1024u * 1024u) /* bytes of TASKS after which another one begins */
 #define LOOK_MS 2000                   /* at the size of logs */
@@ -121,6 +122,7 @@ static void write_end(const struct task_end *end, struct json *j)
     json_bool(j, "oom", end->oom);
     json_int(j, "at_unix_ms", end->at_unix_ms);
     json_bool(j, "port_in_use", end->port_in_use);
+    json_bool(j, "hung", end->hung);
     json_end(j, '}');
 }
 
@@ -473,6 +475,8 @@ static bool has_failed(const struct task *t)
  * daemon must not take an exit code of 0 for success [known trouble 106]. */
 static void set_stopped(struct agent *a, struct task *t, bool killed)
 {
+    char span[DURATION_TEXT_MAX];
+
     if (t->stop_was_said) {
         t->end.how = END_STOPPED;
         t->end.code += killed ? BY_SIGNAL : 0;
@@ -480,6 +484,12 @@ static void set_stopped(struct agent *a, struct task *t, bool killed)
     }
     t->end.how = END_KILLED;
     t->end.code = killed ? t->end.code : SIGTERM;
+    t->end.hung = t->hung;
+    if (t->hung) {
+        duration_format(t->health_timeout_ms, span);
+        snprintf(t->end.cause, sizeof t->end.cause, "the health check was unanswered for %s", span);
+        return;
+    }
     snprintf(t->end.cause, sizeof t->end.cause, "stopped by the agent: %s",
              *a->leaving.why ? a->leaving.why : "no daemon for too long");
 }
@@ -544,6 +554,16 @@ static void stop_task(struct agent *a, struct task *t, int64_t timeout_ms, int64
     t->state = TASK_STOPS;
     task_changed(a, t);
     worker_stopping(a, t);
+}
+
+void task_kill_hung(struct agent *a, struct task *t)
+{
+    say(SAY_WARN,
+        "msg=\"a worker does not answer its health check: killed\" job=%s subtask=%u "
+        "attempt=%u",
+        t->key.job, t->key.subtask, t->key.attempt);
+    t->hung = true;
+    stop_task(a, t, 0, 0);
 }
 
 void tasks_stop(struct agent *a, const struct doc *body)

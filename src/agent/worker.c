@@ -34,11 +34,21 @@ struct waiting {
     int64_t number, n;
 };
 
+/* The checks of a connection that takes part in them: one at a time. What `waited_ms` counts is
+ * time in which the agent itself ran: of a turn that comes late only what it was to wait. */
+struct health {
+    bool on, is_asked; /* asked: the check `n` has no answer */
+    int64_t n, asked_at_ms;
+    int64_t waited_ms, span_ms; /* since the check was sent; until at_ms */
+    int64_t at_ms;              /* the next check, or the next look at this one */
+};
+
 struct worker {
     struct source source;
     struct task *task;
     struct worker *next;
     bool said_hello, takes_checkpoints, closing;
+    struct health health;
     struct VEC(char) in;
     struct VEC(char) out;
     size_t out_at;
@@ -542,6 +552,104 @@ static void say_stop(struct agent *a, struct worker *w)
     end_answer(a, w, j);
 }
 
+/* ---- health [W-GRP-8]
+ * -------------------------------------------------------------------------------------- */
+
+static void look_at_health(struct agent *a, struct health *h, int64_t at_ms)
+{
+    h->at_ms = at_ms;
+    a->health_at_ms = sooner(a->health_at_ms, at_ms);
+}
+
+static void take_part_in_health(struct agent *a, struct worker *w, bool on)
+{
+    const struct task *t = w->task;
+
+    if (on == w->health.on)
+        return;
+    w->health = (struct health){.on = on && t->health_interval_ms > 0 && t->health_timeout_ms > 0};
+    if (w->health.on)
+        look_at_health(a, &w->health, instant_after(a->now_ms, t->health_interval_ms));
+}
+
+static void on_health(struct agent *a, struct worker *w, const struct worker_line *l)
+{
+    struct health *h = &w->health;
+
+    if (!h->is_asked || l->n != h->n)
+        return;
+    h->is_asked = false;
+    look_at_health(a, h, instant_after(h->asked_at_ms, w->task->health_interval_ms));
+}
+
+/* In pieces, so that a pause of the agent spoils no more than one. */
+static void wait_for_health(struct agent *a, struct worker *w)
+{
+    const struct task *t = w->task;
+
+    w->health.span_ms = sooner(t->health_interval_ms, t->health_timeout_ms - w->health.waited_ms);
+    look_at_health(a, &w->health, instant_after(a->now_ms, w->health.span_ms));
+}
+
+static void ask_for_health(struct agent *a, struct worker *w)
+{
+    struct health *h = &w->health;
+    struct json *j = session_body(a);
+
+    h->n++;
+    h->is_asked = true;
+    h->asked_at_ms = a->now_ms;
+    h->waited_ms = 0;
+    wait_for_health(a, w);
+    json_string(j, "ev", "health");
+    json_int(j, "n", h->n);
+    end_answer(a, w, j);
+}
+
+/* The answer may lie there: a turn takes in a piece of some connections only. */
+static bool has_unread(const struct worker *w)
+{
+    char byte;
+
+    return recv(w->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
+/* Due. A turn that comes as late as after a pause of the agent counts for nothing. */
+static void check_health(struct agent *a, struct worker *w)
+{
+    struct health *h = &w->health;
+
+    if (!h->is_asked) {
+        ask_for_health(a, w);
+        return;
+    }
+    if (a->now_ms - h->at_ms <= FROZEN_MS)
+        h->waited_ms += h->span_ms;
+    h->span_ms = 0;
+    if (h->waited_ms < w->task->health_timeout_ms)
+        wait_for_health(a, w);
+    else if (has_unread(w))
+        look_at_health(a, h, a->now_ms);
+    else
+        task_kill_hung(a, w->task);
+}
+
+void worker_check_health(struct agent *a)
+{
+    a->health_at_ms = PLIANT_NEVER;
+    for (size_t i = 0; i < a->tasks.n; i++) {
+        struct task *t = a->tasks.v[i];
+
+        for (struct worker *w = t->workers, *next; w && t->state != TASK_STOPS; w = next) {
+            next = w->next;
+            if (w->health.on && w->health.at_ms <= a->now_ms)
+                check_health(a, w);
+            else if (w->health.on)
+                look_at_health(a, &w->health, w->health.at_ms);
+        }
+    }
+}
+
 /* The answer, and what this task has been told so far. */
 static void on_hello(struct agent *a, struct worker *w, const struct worker_line *l)
 {
@@ -550,6 +658,7 @@ static void on_hello(struct agent *a, struct worker *w, const struct worker_line
 
     w->said_hello = true;
     w->takes_checkpoints = l->checkpoints;
+    take_part_in_health(a, w, l->health);
     task_key_write(j, &t->key);
     json_string(j, "checkpoint_dir", t->restore);
     if (t->group)
@@ -622,6 +731,9 @@ static void obey(struct agent *a, struct worker *w, const struct worker_line *l)
         return;
     case WORKER_END_OF_DATA:
         on_end_of_data(a, w, l);
+        return;
+    case WORKER_HEALTH:
+        on_health(a, w, l);
         return;
     }
 }

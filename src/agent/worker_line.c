@@ -44,7 +44,8 @@ static int read_hello(const struct doc_file *f, struct worker_line *l, struct sp
     const char *library;
     int r = read_optional_string(f, "library", NAME_MAX_BYTES, &library, err);
 
-    return r < 0 ? r : doc_optional(doc_bool(f, f->root, "checkpoints", &l->checkpoints, err));
+    r = r < 0 ? r : doc_optional(doc_bool(f, f->root, "checkpoints", &l->checkpoints, err));
+    return r < 0 ? r : doc_optional(doc_bool(f, f->root, "health", &l->health, err));
 }
 
 /* A directory in the run's directory: nothing that leads out of it. */
@@ -103,6 +104,13 @@ static int read_part(const struct doc_file *f, struct worker_line *l, struct spe
     return r < 0 ? r : read_optional_string(f, "cause", PATH_MAX_BYTES, &l->cause, err);
 }
 
+static int read_health(const struct doc_file *f, struct worker_line *l, struct spec_error *err)
+{
+    (void)f;
+    (void)err;
+    return l->has_n ? 0 : -ENOENT;
+}
+
 static int read_nothing(const struct doc_file *f, struct worker_line *l, struct spec_error *err)
 {
     (void)f;
@@ -126,6 +134,7 @@ static const struct operation {
     {"get_checkpoint", WORKER_GET_CHECKPOINT, read_nothing},
     {"part", WORKER_PART, read_part},
     {"end_of_data", WORKER_END_OF_DATA, read_nothing},
+    {"health", WORKER_HEALTH, read_health},
 };
 
 static const struct operation *find_operation(const char *name)

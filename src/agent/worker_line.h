@@ -17,6 +17,7 @@ enum worker_op {
     WORKER_GET_CHECKPOINT,
     WORKER_PART,
     WORKER_END_OF_DATA,
+    WORKER_HEALTH,
 };
 
 struct worker_line {
@@ -24,7 +25,7 @@ struct worker_line {
     bool has_n; /* "n" was given, and the answer repeats it */
     int64_t n;
     int64_t number;            /* "call" or "seq"; 0: absent */
-    bool checkpoints;          /* hello */
+    bool checkpoints, health;  /* hello */
     const struct doc *metrics; /* report; NULL: none */
     const char *checkpoint;    /* report; NULL: none */
     const char *kind;          /* enter */

@@ -415,6 +415,10 @@ static void write_deployment(struct daemon *d, const struct deployment *t)
     json_bool(j, "group", job->group != NULL);
     if (job->config->group.virtual_local_rank && job->group)
         json_bool(j, "one_device", true);
+    if (job->group) {
+        json_int(j, "health_check_interval_ms", job->config->group.health_check_interval_ms);
+        json_int(j, "health_check_timeout_ms", job->config->group.health_check_timeout_ms);
+    }
     json_uint(j, "parallelism", t->parallelism);
     json_string(j, "checkpoint_root", job->group ? group_run_dir(job) : "");
     json_end(j, '}');

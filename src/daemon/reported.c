@@ -75,7 +75,7 @@ struct end {
     enum how how;
     int64_t code;
     const char *signal, *cause;
-    bool oom, port_in_use;
+    bool oom, port_in_use, hung;
 };
 
 static int read_how(const struct doc_file *f, const struct doc *map, enum how *ret,
@@ -125,6 +125,8 @@ static int read_end(const struct doc_file *f, const struct doc *state, struct en
         r = doc_optional(doc_bool(f, map, "oom", &ret->oom, err));
     if (r == 0)
         r = doc_optional(doc_bool(f, map, "port_in_use", &ret->port_in_use, err));
+    if (r == 0)
+        r = doc_optional(doc_bool(f, map, "hung", &ret->hung, err));
     return r;
 }
 
@@ -132,7 +134,9 @@ static void say_cause(const struct end *end, char ret[CAUSE_BYTES])
 {
     const char *colon = *end->cause ? ": " : "";
 
-    if (end->oom)
+    if (end->hung)
+        snprintf(ret, CAUSE_BYTES, "%s", end->cause);
+    else if (end->oom)
         snprintf(ret, CAUSE_BYTES, "out of memory (OOM killer)%s%s", colon, end->cause);
     else if (end->how == HOW_NOT_STARTED)
         snprintf(ret, CAUSE_BYTES, "not started%s%s", colon, end->cause);
@@ -161,6 +165,8 @@ static bool was_started(const struct end *end)
 /* [2.2]; a code of 137 or 143 is a shell's word for a child that was killed. */
 static enum pliant_death death_of(const struct end *end)
 {
+    if (end->hung)
+        return PLIANT_DEATH_HUNG; /* [W-GRP-8] */
     if (end->port_in_use)
         return PLIANT_DEATH_PORT_IN_USE;
     if (end->how == HOW_EXITED)

@@ -892,14 +892,14 @@ static const struct doc *ask(struct client *c, const char *text)
     return hear(c);
 }
 
-static void deploy_group(const char *more)
+static int64_t deploy_group(const char *more) /* its pid */
 {
     char members[512];
 
     start();
     snprintf(members, sizeof members, ",\"group\":true,\"checkpoint_root\":\"/run/dir\"%s", more);
     fake_deploy(&f, 0, 1, "exec sleep 1000", members);
-    fake_state(&f, 0, 1, "running");
+    return fake_int(fake_state(&f, 0, 1, "running"), "pid");
 }
 
 Test(agent_socket, answers_a_report_when_it_has_been_consumed)
@@ -1068,6 +1068,74 @@ Test(agent_socket, cuts_off_a_worker_that_does_not_read)
     cr_expect_eq(send(c.fd, "x", 1, MSG_NOSIGNAL), -1, "the connection is gone");
     fake_deploy(&f, 1, 1, "exit 0", ""); /* and nobody else has noticed */
     fake_state(&f, 1, 1, "ended");
+    disconnect(&c);
+}
+
+/* The next check, not answered yet. */
+static int64_t hear_check(struct client *c)
+{
+    const struct doc *d = hear(c);
+
+    cr_assert_str_eq(fake_text(d, "ev"), "health");
+    return fake_int(d, "n");
+}
+
+static void answer_check(struct client *c, int64_t n)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "{\"op\":\"health\",\"n\":%lld}", (long long)n);
+    tell(c, text);
+}
+
+Test(agent_socket, kills_a_worker_that_leaves_its_health_check_unanswered) /* [W-GRP-8] */
+{
+    struct client c, other;
+    const struct doc *d;
+    int64_t pid, began_ms, silent_ms, n = 0;
+
+    pid = deploy_group(",\"health_check_interval_ms\":100,\"health_check_timeout_ms\":1000");
+    other = connect_to_task(0);
+    ask(&other, "{\"op\":\"hello\"}"); /* takes no part, and is asked nothing */
+    c = connect_to_task(0);
+    ask(&c, "{\"op\":\"hello\",\"health\":true}");
+    began_ms = fake_now_ms();
+    do {
+        cr_assert_eq(hear_check(&c), ++n);
+        answer_check(&c, n);
+    } while (fake_now_ms() - began_ms < 1500);
+    cr_expect(fake_lives(pid));
+    hear_check(&c);
+    silent_ms = fake_now_ms();
+    answer_check(&c, n); /* of another check: no answer */
+    d = fake_state(&f, 0, 1, "ended");
+    cr_expect_geq(fake_now_ms() - silent_ms, 900);
+    cr_expect_str_eq(fake_text(d, "end.how"), "killed");
+    cr_expect(fake_bool(d, "end.hung"));
+    cr_expect_str_eq(fake_text(d, "end.cause"), "the health check was unanswered for 1 s");
+    cr_expect(!fake_lives(pid));
+    cr_expect_str_eq(fake_text(hear(&other), "ev"), "stop", "the first that it hears");
+    disconnect(&c);
+    disconnect(&other);
+}
+
+Test(agent_socket, does_not_count_its_own_pause_as_a_workers_silence) /* [W-GRP-8] */
+{
+    struct client c;
+    int64_t since_ms;
+
+    deploy_group(",\"health_check_interval_ms\":1500,\"health_check_timeout_ms\":1500");
+    c = connect_to_task(0);
+    ask(&c, "{\"op\":\"hello\",\"health\":true}");
+    cr_assert_eq(hear_check(&c), 1);
+    fake_signal(&f, SIGSTOP);
+    for (since_ms = fake_now_ms(); fake_now_ms() - since_ms < 3500;)
+        fake_pause();
+    fake_signal(&f, SIGCONT);
+    for (since_ms = fake_now_ms(); fake_now_ms() - since_ms < 200;)
+        fake_pause();
+    answer_check(&c, 1);
+    cr_expect_eq(hear_check(&c), 2, "it lives");
     disconnect(&c);
 }
 

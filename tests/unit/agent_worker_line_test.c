@@ -62,6 +62,10 @@ Test(agent_worker_line, reads_members)
     cr_expect_eq(line.id, UINT64_MAX);
     cr_expect(!line.ok);
     cr_expect_str_eq(line.cause, "disk");
+    cr_assert_eq(read_line("{\"op\":\"hello\",\"health\":true}"), 0);
+    cr_expect(line.health && !line.checkpoints);
+    cr_assert_eq(read_line("{\"op\":\"health\",\"n\":4}"), 0);
+    cr_expect(line.op == WORKER_HEALTH && line.n == 4);
     cr_assert_eq(read_line("{\"op\":\"enter\",\"seq\":2,\"payload\":[1]}"), 0);
     cr_expect_str_eq(line.kind, "dir");
     cr_expect_eq(line.payload->n, 1);
@@ -77,6 +81,8 @@ Test(agent_worker_line, tells_what_is_wrong)
         {"{\"n\":1}", "malformed", "op is missing"},
         {"{\"op\":\"hello\",\"n\":\"x\"}", "malformed", "n"},
         {"{\"op\":\"hello\",\"checkpoints\":1}", "malformed", "checkpoints"},
+        {"{\"op\":\"hello\",\"health\":1}", "malformed", "health"},
+        {"{\"op\":\"health\"}", "malformed", "missing"},
         {"{\"op\":\"fly\"}", "unknown-op", "fly"},
         {"{\"op\":\"part\",\"ok\":true}", "malformed", "missing"},
         {"{\"op\":\"part\",\"id\":\"-1\",\"ok\":true}", "malformed", "id"},
