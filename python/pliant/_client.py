@@ -118,7 +118,7 @@ class Client:
 
     def _hello_line(self) -> bytes:
         hello = {"op": "hello", "n": 0, "library": self._library}
-        return _line({**hello, "checkpoints": self._takes_checkpoints})
+        return _line({**hello, "checkpoints": self._takes_checkpoints, "health": True})
 
     def _send(self, line: bytes) -> None:
         """With the lock held. When it fails the reader sees the connection end."""
@@ -170,6 +170,10 @@ class Client:
                 self._take(_read(line), sock)
 
     def _take(self, line: Answer, sock: socket.socket) -> None:
+        if line.get("ev") == "health":  # a process whose threads do not get to run is dead
+            with self._changed:
+                self._send(_line({"op": "health", "n": line.get("n")}))
+            return
         if "ev" in line:
             with self._changed:
                 self.stopping = self.stopping or line["ev"] == "stop"

@@ -16,6 +16,7 @@ class FakeAgent:
     def __init__(self, path, run_dir=None):
         self.path, self.run_dir = path, run_dir
         self.calls = self.seqs = 0
+        self.health = 0  # the check that was answered last
         self.auto = True  # this rank is the only one: nothing waits
         self.answers, self.lines, self.parts = {}, [], {}
         self.checkpoint = None
@@ -134,6 +135,8 @@ class FakeAgent:
             self._answer(connection, line, dir=self.checkpoint)
         elif op == "get_preemption_info":
             self._answer(connection, line, info=self.info)
+        elif op == "health":
+            self.health = line["n"]
         elif op == "end_of_data":
             self._answer(connection, line)
         else:

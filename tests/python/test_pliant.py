@@ -174,6 +174,13 @@ class GroupTest(WithAgent):
             worker.report(checkpoint=d)
         self.assertEqual(os.listdir(d), ["state"])
 
+    def test_answers_health_checks_by_itself(self):
+        self.rank().get_checkpoint()
+        self.assertIs(self.agent.ops("hello")[0]["health"], True)
+        for n in (1, 2):
+            self.agent.say({"ev": "health", "n": n})
+            self.agent.wait(lambda agent: agent.health == n)
+
     def test_goes_on_counting_where_the_task_was(self):
         self.agent.calls, self.agent.seqs = 6, 3
         worker = self.rank()

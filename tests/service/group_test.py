@@ -132,6 +132,20 @@ def test_a_worker_is_killed(service):
     equal("causes", [item["cause"] for item in g.failures()[0]][:1], ["killed by SIGKILL"])
 
 
+def test_a_worker_hangs(service):
+    """Its library answers no health check: a death that is charged to max-failures [W-GRP-8]."""
+    g = two_agents(service)
+    g.train(**{"max-failures": 1, "health-check-interval": "100 ms", "health-check-timeout": "2 s"})
+    g.wait_registered(20)
+    pid = g.all_up()[3][0]
+    os.kill(pid, signal.SIGSTOP)
+    g.wait("it is killed", lambda: not alive(pid))
+    g.wait_end()
+    g.check_went_on(60, 20)
+    equal("causes", [item["cause"] for item in g.failures()[0]][:1],
+          ["the health check was unanswered for 2 s"])
+
+
 def test_an_agent_is_killed_and_a_third_comes(service):
     g = two_agents(service)
     g.train(steps=80, **{"max-failures": 1})
