@@ -124,7 +124,8 @@ static void note(int diary, const struct pliant_worker_task *me, const struct co
     struct line l = {.n = 0};
 
     add(&l, "%s t=%" PRId64 " pid=%d vertex=%s subtask=%" PRIu32 " parallelism=%" PRIu32, what,
-        clock_ms(CLOCK_REALTIME), (int)getpid(), me->vertex ? me->vertex : "worker", me->subtask, me->parallelism);
+        clock_ms(CLOCK_REALTIME), (int)getpid(), me->vertex ? me->vertex : "worker", me->subtask,
+        me->parallelism);
     add(&l, " attempt=%" PRIu32 " %s=%s counts=", me->attempt, key, value);
     for (uint32_t i = c->first; i <= c->last; i++)
         add(&l, "%s%" PRIu32 ":%lu", i > c->first ? "," : "", i, c->of[i]);
