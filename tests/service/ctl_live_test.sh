@@ -127,6 +127,7 @@ until_true shows "line 3" pliantctl logs count src/0
 ends_with 1 pliantctl logs count src/99
 pliantctl logs -f count src/0 >"$dir/follow" 2>&1 &
 follow=$!
+until_true grep -q "line 1" "$dir/follow" # from then on it outlives the daemon
 
 echo "- the daemon is killed"
 processes() { pliantctl tasks count --json | grep -o '"pid":[0-9]*' | sort; }
