@@ -680,12 +680,19 @@ def check_end(service):
             raise Failed(f"see {log.name}")
 
 
+def chosen(wanted):
+    """All tests, those whose name holds one of the words, or part K of N for `K/N`."""
+    tests = [item for item in globals().items() if item[0].startswith("test_")]
+    if len(wanted) == 1 and "/" in wanted[0]:
+        part, parts = map(int, wanted[0].split("/"))
+        return tests[part - 1::parts]
+    return [t for t in tests if not wanted or any(word in t[0] for word in wanted)]
+
+
 def main():
-    programs, *names = sys.argv[1:]
+    programs, *wanted = sys.argv[1:]
     failed = 0
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or (names and not any(n in name for n in names)):
-            continue
+    for name, test in chosen(wanted):
         began = time.monotonic()
         with Service(programs) as service:
             try:
