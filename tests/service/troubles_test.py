@@ -253,7 +253,7 @@ def trouble_117(service):
     service.start_daemon()
     for name in ("n1", "n2", "n3"):
         service.wait(f"{name} is back", lambda: service.node_state(name) == "up", seconds=20)
-    check(runs(service, job, 6) == pids, "other processes run")
+    service.wait("the same processes run", lambda: set(service.running(job)) == pids)
 
 
 # ---- the event stream ---------------------------------------------------------------------------
@@ -349,7 +349,7 @@ def trouble_125(service):
         check(service.daemon.kill(number) == 0, f"not ended well by {number.name}")
         service.start_daemon()
         service.wait("the agent is back", lambda: service.node_state("n1") == "up")
-        check(runs(service, job, 1) == pids, "other processes run")
+        service.wait("the same processes run", lambda: set(service.running(job)) == pids)
 
 
 def trouble_130(service):
@@ -400,7 +400,7 @@ def full_disk(service):
     service.wait("the store works again", well)
     service.daemon.kill()
     service.start_daemon()
-    check(runs(service, job, 1) == pids, "other processes run")
+    service.wait("the same processes run", lambda: set(service.running(job)) == pids)
 
 
 def main():
