@@ -250,7 +250,7 @@ static uint32_t vertex_of(const struct model *m, const struct model_task *task)
 {
     uint32_t v = 0;
 
-    while (task < m->tasks[v].v || task >= m->tasks[v].v + m->tasks[v].n)
+    while (m->tasks[v].n == 0 || task < m->tasks[v].v || task >= m->tasks[v].v + m->tasks[v].n)
         v++;
     return v;
 }

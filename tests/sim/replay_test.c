@@ -78,7 +78,8 @@ static char *record_from(const char *path, struct snapper *snapper, size_t *ret_
     cr_assert_eq(options_resolve(&options, &cfg, &err), 0);
     cfg.checkpoint_periodic = false;
     cr_assert_eq(recorder_new(out, c.job.job, &cfg, &observers[0]), 0);
-    observers[1] = &snapper->observer;
+    if (snapper)
+        observers[1] = &snapper->observer;
     cr_assert_eq(sim_run(&(struct sim_setup){.cfg = &cfg,
                                              .job = &c.job,
                                              .trace = c.trace,
