@@ -321,8 +321,9 @@ Test(options, what_has_no_effect_is_said)
         (struct layers){.file = "\njobmanager.adaptive-scheduler.min-parallelism-increase: 2"},
         "conf.yaml:2: jobmanager.adaptive-scheduler.min-parallelism-increase has no "
         "effect: dead in Flink since 2.0\n");
-    expect_warnings((struct layers){.define = "slot.request.max-interval=1 s"},
-                    "-D: slot.request.max-interval has no effect: slots are declared, not requested\n");
+    expect_warnings(
+        (struct layers){.define = "slot.request.max-interval=1 s"},
+        "-D: slot.request.max-interval has no effect: slots are declared, not requested\n");
     expect_warnings((struct layers){.file = "restart-strategy.type: exponential-delay",
                                     .define = EXPONENTIAL "jitter-factor=0"},
                     "-D: " EXPONENTIAL "jitter-factor is not read; parameters must stand with what "
