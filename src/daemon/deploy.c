@@ -180,6 +180,11 @@ void forget_task(struct daemon *d, struct daemon_node *node, const char *job, co
 
 /* ---- what a task is started with ------------------------------------------------------------ */
 
+/* Subtasks of then whose key groups overlap with this one's: first..end - 1 of n. */
+struct old_parts {
+    uint32_t first, end, n;
+};
+
 /* One task that is to be started, and what its variables are made from. */
 struct deployment {
     struct daemon_job *job;
@@ -190,6 +195,7 @@ struct deployment {
     uint32_t parallelism, max_parallelism;
     uint32_t first, last; /* key groups */
     uint64_t restore;
+    struct old_parts old;
     const char *checkpoint; /* its directory; "" : none */
 };
 
@@ -240,11 +246,6 @@ static bool overlaps(const struct deployment *t, uint32_t parallelism, uint32_t 
            first <= t->last && last >= t->first;
 }
 
-/* Subtasks of then whose key groups overlap with this one's: first..end - 1 of n. */
-struct old_parts {
-    uint32_t first, end, n;
-};
-
 static struct old_parts old_parts(struct daemon *d, const struct deployment *t)
 {
     struct old_parts old = {0};
@@ -260,27 +261,24 @@ static struct old_parts old_parts(struct daemon *d, const struct deployment *t)
 /* Had all of them finished before the checkpoint? Then there is nothing left to do for this one. */
 static bool had_finished(struct daemon *d, const struct deployment *t)
 {
-    struct old_parts old = old_parts(d, t);
-
-    for (uint32_t i = old.first; i < old.end; i++)
+    for (uint32_t i = t->old.first; i < t->old.end; i++)
         if (checkpoints_has_part(d, t->job, t->restore, t->task.vertex, i))
             return false;
-    return old.end > old.first;
+    return t->old.end > t->old.first;
 }
 
 /* The parts that this subtask must read: a vertex's parts are in the order of their key groups. */
 static void restore_variable(struct daemon *d, const struct deployment *t, struct json *j)
 {
-    struct old_parts old = old_parts(d, t);
     const char *colon = "";
     char *paths = NULL;
     size_t size = 0;
     FILE *out = need(open_memstream(&paths, &size));
 
-    for (uint32_t i = old.first; i < old.end; i++) {
+    for (uint32_t i = t->old.first; i < t->old.end; i++) {
         if (!checkpoints_has_part(d, t->job, t->restore, t->task.vertex, i))
             continue; /* it had finished */
-        fprintf(out, "%s%s/%s/%" PRIu32 "-%" PRIu32, colon, t->checkpoint, t->vertex, i, old.n);
+        fprintf(out, "%s%s/%s/%" PRIu32 "-%" PRIu32, colon, t->checkpoint, t->vertex, i, t->old.n);
         colon = ":";
     }
     need(fclose(out) == 0 ? paths : NULL);
@@ -461,13 +459,15 @@ void deploy_task(struct daemon *d, struct daemon_job *job, const struct pliant_t
     t.checkpoint = dir ? dir : "";
     if (find_place(d, job, slot, &t)) { /* else it is lost, and the job will hear of it */
         pliant_key_group_range(t.max_parallelism, t.parallelism, task->subtask, &t.first, &t.last);
-        if (!job->group && had_finished(d, &t)) {
+        if (!job->group)
+            t.old = old_parts(d, &t);
+        if (had_finished(d, &t)) {
             job_fact(d, job,
                      &(struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED, .task = *task});
-            return;
+        } else {
+            job_task_add(job, task, t.node, t.slot)->since_unix_ms = d->clock.unix_ms;
+            start(d, &t);
         }
-        job_task_add(job, task, t.node, t.slot)->since_unix_ms = d->clock.unix_ms;
-        start(d, &t);
     }
     free(of_run);
 }
