@@ -38,18 +38,7 @@ static void send_error(struct daemon *d, const struct rpc_message *m, const char
     const struct message_header h = {.type = MESSAGE_ERROR, .epoch = d->epoch};
     struct json j;
 
-    json_init(&j, NULL);
-    json_begin(&j, NULL, '{');
-    json_string(&j, "code", code);
-    json_string(&j, "text", text);
-    json_int(&j, "of", m->header.type);
-    if (strcmp(code, "version") == 0) {
-        json_begin(&j, "accepted", '[');
-        json_int(&j, NULL, MESSAGE_VERSION);
-        json_int(&j, NULL, MESSAGE_VERSION);
-        json_end(&j, ']');
-    }
-    json_end(&j, '}');
+    error_body(&j, code, text, (enum message_type)m->header.type);
     if (node)
         send_now(d, node, MESSAGE_ERROR, &j);
     else

@@ -440,6 +440,8 @@ struct reply_to {
     enum message_type of;
 };
 void outbox_reply(struct daemon *d, const struct reply_to *to, const struct json *body);
+/* The body of an ERROR, which the caller frees. */
+void error_body(struct json *j, const char *code, const char *text, enum message_type of);
 void outbox_refuse(struct daemon *d, const struct reply_to *to, const char *code,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 void outbox_event(struct daemon *d, const struct json *body); /* its number: ++d->event_sequence */

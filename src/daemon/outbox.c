@@ -92,13 +92,19 @@ void outbox_reply(struct daemon *d, const struct reply_to *to, const struct json
     put_reply(d, to, MESSAGE_REPLY, body);
 }
 
-static void write_error(struct json *j, const char *code, const char *text, enum message_type of)
+void error_body(struct json *j, const char *code, const char *text, enum message_type of)
 {
     json_init(j, NULL);
     json_begin(j, NULL, '{');
     json_string(j, "code", code);
     json_string(j, "text", text);
     json_int(j, "of", of);
+    if (strcmp(code, message_fault_code(MESSAGE_OTHER_VERSION)) == 0) {
+        json_begin(j, "accepted", '[');
+        json_int(j, NULL, MESSAGE_VERSION);
+        json_int(j, NULL, MESSAGE_VERSION);
+        json_end(j, ']');
+    }
     json_end(j, '}');
 }
 
@@ -112,7 +118,7 @@ void outbox_refuse(struct daemon *d, const struct reply_to *to, const char *code
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    write_error(&j, code, text, to->of);
+    error_body(&j, code, text, to->of);
     put_reply(d, to, MESSAGE_ERROR, &j);
     json_free(&j);
 }
@@ -203,8 +209,8 @@ static void answer_unsure(struct daemon *d, struct outbox_entry e)
 {
     struct json j;
 
-    write_error(&j, "unavailable",
-                "the store cannot be written; whether this holds shows when it can be again", e.of);
+    error_body(&j, "unavailable",
+               "the store cannot be written; whether this holds shows when it can be again", e.of);
     e.type = MESSAGE_ERROR;
     send_to_client(d, &e, &j);
     json_free(&j);

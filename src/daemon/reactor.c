@@ -149,18 +149,7 @@ static void answer_error(struct daemon *d, struct rpc_server *end, const struct 
         .type = MESSAGE_ERROR, .epoch = d->epoch, .sequence = m->header.sequence};
     struct json j;
 
-    json_init(&j, NULL);
-    json_begin(&j, NULL, '{');
-    json_string(&j, "code", code);
-    json_string(&j, "text", text);
-    json_int(&j, "of", m->header.type);
-    if (m->fault == MESSAGE_OTHER_VERSION) {
-        json_begin(&j, "accepted", '[');
-        json_int(&j, NULL, MESSAGE_VERSION);
-        json_int(&j, NULL, MESSAGE_VERSION);
-        json_end(&j, ']');
-    }
-    json_end(&j, '}');
+    error_body(&j, code, text, (enum message_type)m->header.type);
     rpc_send(end, &m->from, &h, &j);
     json_free(&j);
 }
