@@ -149,8 +149,8 @@ class GroupTest(WithAgent):
     def test_files_of_all_ranks_come_together(self):
         self.agent.answers["enter"] = {"payload": "of-rank-0"}
         for rank in (0, 1):
+            self.agent.seqs = self.agent.calls = 0  # before the connection asks for them
             worker = self.rank(rank, 2)
-            self.agent.seqs = self.agent.calls = 0
             with worker.checkpoint_dir() as d:
                 os.mkdir(d / "shards")
                 with open(os.path.join(d / "shards", f"{rank}"), "w") as f:
