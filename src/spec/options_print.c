@@ -41,6 +41,8 @@ static const char *type_name(enum pliant_option_type type)
         return "duration";
     case PLIANT_OPTION_INT:
         return "integer";
+    case PLIANT_OPTION_SIZE:
+        return "size";
     case PLIANT_OPTION_DOUBLE:
         return "number";
     case PLIANT_OPTION_BOOL:
