@@ -319,15 +319,15 @@ static const struct row rows[] = {
     {KEY(BATCH "default-source-parallelism"), OLD(OLD_BATCH "default-source-parallelism"),
      FIELD(batch.default_source), TASKS_OR_NONE, DEFAULT("none"),
      HELP("adaptive-batch: of a vertex that reads nothing; none: max-parallelism")},
-    {KEY(SKEW "skewed-factor"), FIELD(batch.skew_factor), POSITIVE, DEFAULT("4.0"),
+    {KEY(SKEW "skewed-factor"), FIELD(batch.skew_factor), POSITIVE, DEFAULT("4"),
      HELP("adaptive-batch: a subpartition so many times the median is skewed ...")},
     {KEY(SKEW "skewed-threshold"), FIELD(batch.skew_threshold), SIZE, DEFAULT("256 mb"),
      HELP("... if it is larger than this as well; it is split where the edge is splittable")},
     {KEY(SKEW "strategy"), HOST, ONE_OF(skew_words, "auto | forced | none"), DEFAULT("auto"),
-     NO_EFFECT, HELP("No effect: the job says which edges are splittable")},
+     NO_EFFECT, HELP("the job says which edges are splittable")},
     {KEY("table.optimizer.adaptive-broadcast-join.strategy"), HOST,
      ONE_OF(broadcast_words, "auto | runtime_only | none"), DEFAULT("auto"), NO_EFFECT,
-     HELP("No effect: a join is what the job says")},
+     HELP("a join is what the job says")},
 
     /* checkpoints */
     {KEY("execution.checkpointing.interval"), FIELD(checkpoint_interval_ms), SOME_SPAN,

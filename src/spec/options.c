@@ -19,6 +19,7 @@
 
 /* Names below these are Pliant's to know; a typo there is an error. */
 static const char *const prefixes[] = {
+    "execution.batch.adaptive.auto-parallelism",
     "execution.checkpointing",
     "heartbeat",
     "jobmanager.adaptive-scheduler",

@@ -13,6 +13,7 @@ static const struct {
     {"jobmanager.adaptive-scheduler.submission.resource-wait-timeout", "Waiting for resources"},
     {"jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling", "Executing"},
     {"jobmanager.adaptive-scheduler.prefer-minimal-taskmanagers", "Placement"},
+    {"execution.batch.adaptive.auto-parallelism.enabled", "Batch jobs"},
     {"execution.checkpointing.interval", "Checkpoints"},
     {"restart-strategy.type", "Failures"},
     {"pliant.drain.lead", "Drains"},

@@ -554,7 +554,7 @@ Test(batching, what_cannot_be_decided_fails_the_job_and_says_why) /* [5.7] [P-BA
 
 /* ---- wishes ---------------------------------------------------------------------------------- */
 
-Test(batching, takes_no_checkpoints_and_no_new_bounds)
+Test(batching, takes_no_checkpoints_and_no_new_bounds) /* [P-BATCH-8] */
 {
     struct world w = WORLD(two, keyed, SOURCES("1"), "execution.checkpointing.interval", "1 s");
 

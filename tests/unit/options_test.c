@@ -424,7 +424,7 @@ Test(options, the_table_is_printed_whole_in_each_format)
                 chapters++;
         free(text);
     }
-    cr_expect(eq(sz, chapters, 15), "each chapter begins with an option that is there");
+    cr_expect(eq(sz, chapters, 16), "each chapter begins with an option that is there");
 }
 
 Test(options, each_line_of_json_is_json)
