@@ -251,6 +251,16 @@ static bool input_fine(const struct pliant_sched *s, const struct pliant_event *
            (ev->failure.edge < s->job->n_edges && ev->failure.producer < PLIANT_MAX_PARALLELISM);
 }
 
+static bool outputs_fine(const struct pliant_event *ev)
+{
+    if (ev->finished.n_outputs > 0 && !ev->finished.outputs)
+        return false;
+    for (size_t i = 0; i < ev->finished.n_outputs; i++)
+        if (ev->finished.outputs[i].n > 0 && !ev->finished.outputs[i].bytes)
+            return false;
+    return true;
+}
+
 static bool event_fine(const struct pliant_sched *s, const struct pliant_event *ev)
 {
     switch (ev->kind) {
@@ -275,6 +285,8 @@ static bool event_fine(const struct pliant_sched *s, const struct pliant_event *
         return report_fine(ev);
     case PLIANT_EV_TASK_FAILED:
         return (unsigned)ev->failure.death < PLIANT_DEATHS && input_fine(s, ev);
+    case PLIANT_EV_TASK_FINISHED:
+        return outputs_fine(ev);
     case PLIANT_EV_TICK:
     case PLIANT_EV_START:
     case PLIANT_EV_SLOTS_RESERVED:
@@ -283,7 +295,6 @@ static bool event_fine(const struct pliant_sched *s, const struct pliant_event *
     case PLIANT_EV_TASK_INITIALIZING:
     case PLIANT_EV_TASK_RUNNING:
     case PLIANT_EV_TASK_END_OF_DATA:
-    case PLIANT_EV_TASK_FINISHED:
     case PLIANT_EV_TASK_CANCELED:
     case PLIANT_EV_GLOBAL_FAILURE:
     case PLIANT_EV_CHECKPOINT_FAILED:
@@ -381,6 +392,12 @@ bool pliant_task_info(const struct pliant_sched *s, pliant_vertex_id vertex, uin
     if (task_seated(task))
         ret->slot.v = task->slot + 1;
     return true;
+}
+
+bool pliant_attempt_info(const struct pliant_sched *s, pliant_vertex_id vertex, uint32_t subtask,
+                         uint32_t i, struct pliant_task_info *ret)
+{
+    return i == 0 && pliant_task_info(s, vertex, subtask, ret);
 }
 
 void pliant_counts(const struct pliant_sched *s, struct pliant_counts *ret)

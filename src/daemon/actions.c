@@ -306,6 +306,8 @@ static void carry_out(struct daemon *d, struct daemon_job *job, const struct pli
         group_report_taken(d, job, a);
         return;
     case PLIANT_ACT_RELEASE_RESULT: /* tasks keep their results themselves */
+    case PLIANT_ACT_DECIDED:
+    case PLIANT_ACT_BLOCK_NODE:
         return;
     case PLIANT_ACT_NOTIFY:
         notify(d, job, a);

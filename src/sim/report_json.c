@@ -256,11 +256,13 @@ static bool action(const struct report *r, struct json *j, const struct pliant_a
     case PLIANT_ACT_RESERVE:
     case PLIANT_ACT_RELEASE:
     case PLIANT_ACT_RELEASE_RESULT:
+    case PLIANT_ACT_DECIDED:
     case PLIANT_ACT_DEPLOY:
     case PLIANT_ACT_CANCEL:
     case PLIANT_ACT_CHECKPOINT:
     case PLIANT_ACT_REGISTER:
     case PLIANT_ACT_REPORT_TAKEN:
+    case PLIANT_ACT_BLOCK_NODE:
     case PLIANT_ACT_ARCHIVED:
     case PLIANT_ACTIONS:
         break;

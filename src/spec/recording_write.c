@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "graph/job.h"
+#include "spec/job_spec.h"
 
 /* What texts of a step are made with. */
 struct writer {
@@ -25,10 +26,14 @@ static void write_vertices(struct json *j, const struct pliant_job *job)
 
         json_begin(j, NULL, '{');
         json_string(j, "id", v->name);
-        json_uint(j, "parallelism", v->parallelism);
+        if (v->fixed)
+            json_uint(j, "parallelism", v->parallelism);
         json_uint(j, "min_parallelism", v->min_parallelism);
-        json_uint(j, "max_parallelism", v->max_parallelism);
+        if (v->has_max)
+            json_uint(j, "max_parallelism", v->max_parallelism);
         json_string(j, "slot_sharing_group", job->groups[v->group]);
+        if (v->no_concurrent_attempts)
+            json_bool(j, "concurrent_attempts", false);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -45,6 +50,12 @@ static void write_edges(struct json *j, const struct pliant_job *job)
         json_string(j, "to", job->vertices[e->to].name);
         json_string(j, "pattern", e->pattern == PLIANT_POINTWISE ? "pointwise" : "all_to_all");
         json_string(j, "exchange", e->exchange == PLIANT_BLOCKING ? "blocking" : "pipelined");
+        if (e->partitioner != PLIANT_PARTITIONER_DEFAULT)
+            json_string(j, "partitioner", job_spec_partitioners[e->partitioner]);
+        if (e->input > 0)
+            json_uint(j, "input", e->input);
+        if (e->splittable)
+            json_bool(j, "splittable", true);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -193,6 +204,26 @@ static void write_requirements(struct json *j, const struct pliant_event *ev)
     json_end(j, ']');
 }
 
+/* Bytes are small enough for a number that every program reads exactly. */
+static void write_outputs(struct json *j, const struct pliant_event *ev)
+{
+    if (ev->finished.n_outputs == 0)
+        return;
+    json_begin(j, "outputs", '[');
+    for (size_t i = 0; i < ev->finished.n_outputs; i++) {
+        const struct pliant_output *output = &ev->finished.outputs[i];
+
+        json_begin(j, NULL, '{');
+        json_uint(j, "edge", output->edge);
+        json_begin(j, "bytes", '[');
+        for (uint32_t s = 0; s < output->n; s++)
+            json_uint(j, NULL, output->bytes[s]);
+        json_end(j, ']');
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
 static void write_event_members(const struct writer *w, const struct pliant_event *ev)
 {
     struct json *j = w->j;
@@ -238,9 +269,12 @@ static void write_event_members(const struct writer *w, const struct pliant_even
     case PLIANT_EV_TASK_INITIALIZING:
     case PLIANT_EV_TASK_RUNNING:
     case PLIANT_EV_TASK_END_OF_DATA:
-    case PLIANT_EV_TASK_FINISHED:
     case PLIANT_EV_TASK_CANCELED:
         write_task(w, ev->task);
+        return;
+    case PLIANT_EV_TASK_FINISHED:
+        write_task(w, ev->finished.task);
+        write_outputs(j, ev);
         return;
     case PLIANT_EV_TASK_FAILED:
     case PLIANT_EV_GLOBAL_FAILURE:
@@ -464,6 +498,11 @@ static void write_action_members(const struct writer *w, const struct pliant_act
         json_uint(j, "edge", act->result.edge);
         write_task(w, act->result.producer);
         return;
+    case PLIANT_ACT_DECIDED:
+        write_vertex(w, "vertex", act->decided.vertex);
+        json_uint(j, "parallelism", act->decided.parallelism);
+        json_uint(j, "bytes", act->decided.bytes);
+        return;
     case PLIANT_ACT_DEPLOY:
         write_task(w, act->deploy.task);
         write_slot(w, "slot", act->deploy.slot);
@@ -491,6 +530,10 @@ static void write_action_members(const struct writer *w, const struct pliant_act
         return;
     case PLIANT_ACT_GIVE_UP_NODE:
         write_node(w, act->node.node);
+        return;
+    case PLIANT_ACT_BLOCK_NODE:
+        write_node(w, act->blocked.node);
+        write_instant(j, "until_at_ms", act->blocked.until_at_ms);
         return;
     case PLIANT_ACT_REFUSED:
         json_string(j, "reason", pliant_reason_name(act->flag[0]));

@@ -18,6 +18,8 @@
 
 static const struct pliant_label labels[] = {{"gpu", "a100"}, {"\xc3\xa4\"", ""}};
 static const struct pliant_state_size sizes[] = {{{1}, 0, UINT64_MAX}, {{2}, 7, 0}};
+static const uint64_t bytes[] = {PLIANT_BYTES_MAX, 0, 7};
+static const struct pliant_output outputs[] = {{0, 2, bytes}, {4, 0, NULL}, {1, 1, bytes + 2}};
 static const struct pliant_bounds bounds[] = {{"src", 1, 3}, {"nobody", -1, INT64_MIN}};
 
 /* Each kind, with everything that it can have and with nothing. */
@@ -41,6 +43,7 @@ static const struct pliant_event events[] = {
     {.kind = PLIANT_EV_TASK_RUNNING, .task = TASK},
     {.kind = PLIANT_EV_TASK_END_OF_DATA, .task = TASK},
     {.kind = PLIANT_EV_TASK_FINISHED, .task = TASK},
+    {.kind = PLIANT_EV_TASK_FINISHED, .finished = {TASK, outputs, 3}},
     {.kind = PLIANT_EV_TASK_CANCELED, .task = {{1}, 0, 0}},
     {.kind = PLIANT_EV_TASK_FAILED,
      .failure = {.task = TASK, .recoverable = true, .cause = "\",\"actions\":[]}"}},
@@ -90,10 +93,15 @@ static struct setup set_up(void)
 {
     static const struct pliant_vertex_spec vertices[] = {
         {.id = "src", .parallelism = 4, .max_parallelism = 8},
-        {.id = "map", .parallelism = 4, .min_parallelism = 2, .slot_sharing_group = "g"}};
+        {.id = "map", .slot_sharing_group = "g", .no_concurrent_attempts = true}};
     static const struct pliant_edge_spec edges[] = {{0, 1, PLIANT_POINTWISE, PLIANT_BLOCKING},
+                                                    {.from = 0,
+                                                     .to = 1,
+                                                     .partitioner = PLIANT_PARTITIONER_BROADCAST,
+                                                     .input = 3,
+                                                     .splittable = true},
                                                     {0, 1, PLIANT_ALL_TO_ALL, PLIANT_PIPELINED}};
-    const struct pliant_job_spec spec = {"wc.1", vertices, 2, edges, 2, false};
+    const struct pliant_job_spec spec = {"wc.1", vertices, 2, edges, 3, false};
     const struct pliant_job_spec plain = {"wc.1", vertices, 2, NULL, 0, false};
     struct setup x = {.job = NULL};
     struct pliant_actions acts;
@@ -259,6 +267,10 @@ Test(recording, writes_every_action)
         {{.kind = PLIANT_ACT_RELEASE, .release = {1, slots}}, "\"slots\":[\"n1/0\"]"},
         {{.kind = PLIANT_ACT_RELEASE_RESULT, .result = {TASK, 2}},
          "\"edge\":2,\"vertex\":\"map\",\"subtask\":3,\"attempt\":4"},
+        {{.kind = PLIANT_ACT_DECIDED, .decided = {{2}, 3, 4294967296}},
+         "\"vertex\":\"map\",\"parallelism\":3,\"bytes\":4294967296"},
+        {{.kind = PLIANT_ACT_BLOCK_NODE, .blocked = {x.node, 60000}},
+         "\"node\":\"n2\",\"incarnation\":\"1\",\"until_at_ms\":60000"},
         {{.kind = PLIANT_ACT_DEPLOY, .deploy = {TASK, slots[1], 0}},
          "\"vertex\":\"map\",\"subtask\":3,\"attempt\":4,\"slot\":\"n2/1\""},
         {{.kind = PLIANT_ACT_CANCEL, .task = TASK},
