@@ -45,6 +45,23 @@ static bool modules_init(struct pliant_sched *s)
            tables_init(s);
 }
 
+static bool labels_init(struct pliant_sched *s)
+{
+    char why[LABEL_WHY_MAX];
+    bool fine;
+
+    s->failures.job = s->job;
+    if (!*s->cfg.failure_labels)
+        return true;
+    s->label_rules = mem_zero(s->alloc, 1, sizeof *s->label_rules);
+    if (!s->label_rules)
+        return false;
+    fine = label_rules_parse(s->cfg.failure_labels, s->label_rules, why);
+    assert(fine); /* the config was checked */
+    s->failures.rules = s->label_rules;
+    return true;
+}
+
 static void policy_begin(struct pliant_sched *s)
 {
     s->policy.kind = s->way->rescales ? s->cfg.rescale_policy : PLIANT_POLICY_NEVER;
@@ -135,7 +152,7 @@ int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *j
     scheduling_init(&s->scheduling, s->alloc);
     batching_init(&s->batching, s->alloc);
     failures_init(&s->failures, s->alloc, history_size(s->cfg.exception_history_size));
-    if (!modules_init(s)) {
+    if (!modules_init(s) || !labels_init(s)) {
         pliant_sched_destroy(&s);
         return -ENOMEM;
     }
@@ -161,6 +178,7 @@ void pliant_sched_destroy(struct pliant_sched **ps)
     restart_strategy_free(&s->failover.strategy, s->alloc);
     restart_strategy_free(&s->creation_retry, s->alloc);
     failures_free(&s->failures);
+    mem_free(s->alloc, s->label_rules);
     timeline_free(&s->timeline);
     reports_free(&s->reports);
     vec_free(s->alloc, &s->registration.calls);

@@ -298,6 +298,8 @@ struct pliant_event {
             bool input_lost;
             uint32_t edge;     /* index, from 0 */
             uint32_t producer; /* subtask of the vertex that the edge comes from */
+            /* As a shell tells it, 128 and the number of the signal that killed it; 0: there is none */
+            uint8_t exit_code;
         } failure;
         /* One of the calls of one worker, counted from 1 in each attempt. path: where its checkpoint
          * is, uploaded; NULL: metrics only. */
@@ -510,6 +512,10 @@ struct pliant_failure_item {
     struct pliant_task task; /* vertex unset: a global failure */
     const char *node;        /* "" : none [S-HIST-5] */
     const char *cause;       /* never NULL; "" where the host gave none and none is needed */
+    uint8_t exit_code;       /* as TASK_FAILED gave it; 0: none */
+    /* By pliant.failure-labels, in the order of its rules; a key once */
+    uint32_t n_labels;
+    const struct pliant_label *labels;
 };
 
 /* All failures of one incarnation: items[0] is the root, the others came after it. */

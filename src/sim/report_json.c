@@ -179,6 +179,7 @@ static void failure(const struct report *r, struct json *j, const struct pliant_
     json_string(j, "node", root->node[0] ? root->node : NULL);
     json_string(j, "cause", root->cause);
     json_bool(j, "recoverable", root->recoverable);
+    json_labels(j, "labels", root->labels, root->n_labels);
     json_uint(j, "more", entry->n - 1 + entry->n_more);
     json_end(j, '}');
 }

@@ -319,7 +319,7 @@ static void requirements(struct reader *r, struct pliant_event *ev)
 #define CHECKPOINT_KEYS                                                                            \
     "ev", "id", "own_accord", "counts", "triggered_at_ms", "path", "cause", "sizes"
 
-static const char *const keys_of[PLIANT_EVENTS][10] = {
+static const char *const keys_of[PLIANT_EVENTS][11] = {
     [PLIANT_EV_TICK] = {"ev"},
     [PLIANT_EV_START] = {"ev"},
     [PLIANT_EV_NODE_UP] = {NODE_KEYS, "slots", "zone", "domain", "labels"},
@@ -336,7 +336,8 @@ static const char *const keys_of[PLIANT_EVENTS][10] = {
     [PLIANT_EV_TASK_END_OF_DATA] = {TASK_KEYS},
     [PLIANT_EV_TASK_FINISHED] = {TASK_KEYS, "outputs"},
     [PLIANT_EV_TASK_CANCELED] = {TASK_KEYS},
-    [PLIANT_EV_TASK_FAILED] = {TASK_KEYS, "recoverable", "cause", "death", "edge", "producer"},
+    [PLIANT_EV_TASK_FAILED] = {TASK_KEYS, "recoverable", "cause", "death", "exit_code", "edge",
+                               "producer"},
     [PLIANT_EV_GLOBAL_FAILURE] = {TASK_KEYS, "recoverable", "cause"},
     [PLIANT_EV_REPORT] = {TASK_KEYS, "call", "path"},
     [PLIANT_EV_CHECKPOINT_COMPLETED] = {CHECKPOINT_KEYS},
@@ -386,6 +387,16 @@ static enum pliant_death death(struct reader *r)
                          "port-in-use",
                          name);
     return PLIANT_DEATH_ERROR;
+}
+
+static uint8_t exit_code(struct reader *r)
+{
+    uint32_t code = has(r, "exit_code") ? count(r, "exit_code") : 0;
+
+    if (!r->error && code > UINT8_MAX)
+        r->error = doc_error(&r->decoder->doc, doc_get(r->map, "exit_code"), r->err,
+                             "accepted: 0 to %u", UINT8_MAX);
+    return (uint8_t)code;
 }
 
 static void members(struct reader *r, struct pliant_event *ev)
@@ -448,6 +459,7 @@ static void members(struct reader *r, struct pliant_event *ev)
         ev->failure.recoverable = truth(r, "recoverable");
         ev->failure.cause = text_or_null(r, "cause");
         ev->failure.death = death(r);
+        ev->failure.exit_code = exit_code(r);
         ev->failure.input_lost = has(r, "edge");
         if (ev->failure.input_lost) {
             ev->failure.edge = count(r, "edge");

@@ -73,7 +73,7 @@ static void write_group(struct json *j, const struct pliant_job *job)
 static void write_options(struct json *j, const struct pliant_config *cfg)
 {
     const struct pliant_option *option;
-    char value[256];
+    char value[PLIANT_FAILURE_LABELS_MAX + 1];
 
     json_begin(j, "options", '{');
     for (size_t i = 0; (option = pliant_option_at(i)); i++)
@@ -157,12 +157,8 @@ static void write_node_up(struct json *j, const struct pliant_event *ev)
     json_uint(j, "slots", ev->node_up.slots);
     write_text(j, "zone", ev->node_up.zone);
     write_text(j, "domain", ev->node_up.domain);
-    if (ev->node_up.n_labels == 0)
-        return;
-    json_begin(j, "labels", '{');
-    for (size_t i = 0; i < ev->node_up.n_labels; i++)
-        json_member(j, ev->node_up.labels[i].key, ev->node_up.labels[i].value);
-    json_end(j, '}');
+    if (ev->node_up.n_labels > 0)
+        json_labels(j, "labels", ev->node_up.labels, ev->node_up.n_labels);
 }
 
 static void write_sizes(const struct writer *w, const struct pliant_event *ev)
@@ -287,6 +283,8 @@ static void write_event_members(const struct writer *w, const struct pliant_even
         write_text(j, "cause", ev->failure.cause);
         if (ev->failure.death != PLIANT_DEATH_ERROR)
             json_string(j, "death", pliant_death_name(ev->failure.death));
+        if (ev->failure.exit_code > 0)
+            json_uint(j, "exit_code", ev->failure.exit_code);
         if (ev->failure.input_lost) {
             json_uint(j, "edge", ev->failure.edge);
             json_uint(j, "producer", ev->failure.producer);
@@ -460,6 +458,10 @@ static void write_failure(const struct writer *w, const struct pliant_failure *f
         write_task(w, item->task);
         json_string(w->j, "node", item->node);
         json_string(w->j, "cause", item->cause);
+        if (item->exit_code > 0)
+            json_uint(w->j, "exit_code", item->exit_code);
+        if (item->n_labels > 0)
+            json_labels(w->j, "labels", item->labels, item->n_labels);
         json_end(w->j, '}');
     }
     json_end(w->j, ']');

@@ -55,6 +55,7 @@ static const struct pliant_event events[] = {
          {.task = TASK, .recoverable = true, .cause = "oom", .death = PLIANT_DEATH_PORT_IN_USE}},
     {.kind = PLIANT_EV_TASK_FAILED,
      .failure = {TASK, true, "gone", PLIANT_DEATH_ERROR, true, 0, 17}},
+    {.kind = PLIANT_EV_TASK_FAILED, .failure = {.task = TASK, .cause = "", .exit_code = 255}},
     {.kind = PLIANT_EV_GLOBAL_FAILURE, .failure = {.recoverable = false}},
     {.kind = PLIANT_EV_GLOBAL_FAILURE, .failure = {.recoverable = true, .cause = ""}},
     {.kind = PLIANT_EV_REPORT, .report = {TASK, UINT64_MAX, "/c/1"}},
@@ -86,6 +87,8 @@ struct setup {
     pliant_node_id node;     /* n2 */
 };
 
+#define RULE "cause=*\xc3\xa4\"\\*, exit=1-255 -> type=bad;\n"
+
 static struct setup set_up(void)
 {
     static const struct pliant_vertex_spec vertices[] = {
@@ -102,11 +105,15 @@ static struct setup set_up(void)
     const struct pliant_job_spec plain = {"wc.1", vertices, 2, NULL, 0, false};
     struct setup x = {.job = NULL};
     struct pliant_actions acts;
+    char rules[PLIANT_FAILURE_LABELS_MAX / 2]; /* long, with what must be escaped */
 
     pliant_config_init(&x.cfg);
     x.cfg.seed = INT64_MAX;
     pliant_config_set(&x.cfg, "execution.checkpointing.interval", "2 s", NULL);
     pliant_config_set(&x.cfg, "jobmanager.scheduler", "adaptive", NULL);
+    for (size_t i = 0; i + sizeof RULE <= sizeof rules; i += sizeof RULE - 1)
+        memcpy(rules + i, RULE, sizeof RULE);
+    cr_assert(eq(int, pliant_config_set(&x.cfg, "pliant.failure-labels", rules, NULL), 0));
     cr_assert(eq(int, pliant_config_resolve(&x.cfg, NULL), 0));
     cr_assert(eq(int, pliant_job_new(&spec, NULL, &x.job, NULL), 0));
     cr_assert(eq(int, pliant_job_new(&plain, NULL, &x.plain, NULL), 0));
@@ -193,7 +200,7 @@ Test(recording, keeps_the_job_and_the_options)
     struct json j;
     struct recording *rec = NULL;
     struct spec_error err = {""};
-    char ours[256], theirs[256];
+    char ours[PLIANT_FAILURE_LABELS_MAX + 1], theirs[PLIANT_FAILURE_LABELS_MAX + 1];
     size_t size;
 
     json_init(&j, NULL);
@@ -234,8 +241,16 @@ static const struct pliant_rescale rescale = {.id = {0xab, 1},
                                               .spans = rescale_spans,
                                               .n_spans = 2};
 static const struct pliant_failure_item failure_items[] = {
-    {9, PLIANT_REASON_TASK_FAILED, true, TASK, "n1", "oom"},
-    {10, PLIANT_REASON_GLOBAL_FAILURE, false, {{0}, 0, 0}, "", ""}};
+    {.at_ms = 9,
+     .reason = PLIANT_REASON_TASK_FAILED,
+     .recoverable = true,
+     .exit_code = 137,
+     .task = TASK,
+     .node = "n1",
+     .cause = "oom",
+     .n_labels = 2,
+     .labels = (const struct pliant_label[]){{"type", "oom"}, {"owner", "user"}}},
+    {.at_ms = 10, .reason = PLIANT_REASON_GLOBAL_FAILURE, .node = "", .cause = ""}};
 static const struct pliant_failure failure = {failure_items, 2, 3};
 
 Test(recording, writes_every_action)
@@ -303,7 +318,8 @@ Test(recording, writes_every_action)
          "\"judgement\":\"cost\",\"from\":4,\"to\":5,\"gain\":600000,\"cost\":900000"},
         {{.kind = PLIANT_ACT_FAILURE, .failure = {&failure}},
          "\"items\":[{\"at_ms\":9,\"reason\":\"task-failed\",\"recoverable\":true,"
-         "\"vertex\":\"map\",\"subtask\":3,\"attempt\":4,\"node\":\"n1\",\"cause\":\"oom\"},"
+         "\"vertex\":\"map\",\"subtask\":3,\"attempt\":4,\"node\":\"n1\",\"cause\":\"oom\","
+         "\"exit_code\":137,\"labels\":{\"type\":\"oom\",\"owner\":\"user\"}},"
          "{\"at_ms\":10,\"reason\":\"global-failure\",\"recoverable\":false,\"node\":\"\","
          "\"cause\":\"\"}],\"more\":3"},
         {{.kind = PLIANT_ACT_SAVEPOINT_ENDED, .savepoint = {"/s", NULL}}, "\"path\":\"/s\""},
