@@ -2,6 +2,8 @@
  *
  * Every counter is counted again, every slot's owner looked up, every timer's state asked for.
  * For tests and the simulator: time in proportion to the state. */
+#include <string.h>
+
 #include "states/sched.h"
 
 #define BREAKS(condition, text)                                                                    \
@@ -311,6 +313,30 @@ static const char *check_state(const struct pliant_sched *s)
     return "a state that does not exist";
 }
 
+static const char *check_labels(const struct failures *f, const struct failure_entry *entry)
+{
+    for (size_t i = 0; i < entry->items.n; i++) {
+        const struct pliant_failure_item *item = &entry->items.v[i];
+        struct pliant_label want[LABEL_KEYS_MAX];
+
+        BREAKS(failures_labels_of(f, item, want) != item->n_labels ||
+                   (item->n_labels > 0 &&
+                    memcmp(want, item->labels, item->n_labels * sizeof *want) != 0),
+               "a failure has other labels than the rules say [P-FO-5]");
+    }
+    return NULL;
+}
+
+static const char *check_failures(const struct pliant_sched *s)
+{
+    const struct failures *f = &s->failures;
+    const char *broken = check_labels(f, &f->present);
+
+    for (uint32_t i = 0; f->rules && !broken && i < f->n; i++)
+        broken = check_labels(f, f->ring[(f->first + i) % f->size]);
+    return broken;
+}
+
 /* Nothing that is due may be left behind by a step. */
 static const char *check_time(const struct pliant_sched *s)
 {
@@ -324,7 +350,7 @@ static const char *check_time(const struct pliant_sched *s)
 const char *pliant_check(const struct pliant_sched *s)
 {
     static const char *(*const CHECKS[])(const struct pliant_sched *) = {
-        check_graph, check_group, check_bounds, check_state, check_time};
+        check_graph, check_group, check_bounds, check_state, check_failures, check_time};
     const char *broken = check_pool(&s->pool);
 
     for (size_t i = 0; !broken && i < sizeof CHECKS / sizeof CHECKS[0]; i++)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "failover/labels.h"
 #include "util/ascii.h"
 #include "util/decimal.h"
 #include "util/duration.h"
@@ -18,7 +19,7 @@
 
 #define HOST_KEEPS SIZE_MAX /* offset of an option that has no field: its host keeps the text */
 #define VALUE_SHOWN 40      /* bytes of a wrong value that an error repeats */
-#define VALUE_TEXT_MAX 64   /* bytes of any value as text */
+#define VALUE_TEXT_MAX 64   /* bytes of any value as text that the config does not keep as such */
 #define NONE (-1)           /* "none" as an INT */
 
 /* A word that stands for the value of an enum. The first of several is the one we write. */
@@ -36,6 +37,9 @@ struct row {
     const struct word *words;       /* ENUM: up to a word without text */
     bool or_none;                   /* DURATION, INT: "none" is a value, PLIANT_UNSET or NONE */
     bool (*fits)(const char *text); /* STRING: of a certain form; NULL: any */
+    /* STRING: the field has so many bytes and keeps the text; 0: it tells that there is one */
+    size_t room;
+    bool (*explain)(const char *text, char why[LABEL_WHY_MAX]); /* as fits(), and what is wrong */
 };
 
 /* ---- the words of enums -------------------------------------------------------------------- */
@@ -133,6 +137,13 @@ static bool is_signal_list(const char *text)
     }
 }
 
+static bool explain_labels(const char *text, char why[LABEL_WHY_MAX])
+{
+    struct label_rules rules;
+
+    return label_rules_parse(text, &rules, why);
+}
+
 /* ---- the table ------------------------------------------------------------------------------ */
 
 #define KEY(text) .option.key = text
@@ -142,6 +153,7 @@ static bool is_signal_list(const char *text)
 #define HELP(text) .option.help = text
 #define NO_EFFECT .option.no_effect = true
 #define FIELD(name) .offset = offsetof(struct pliant_config, name)
+#define ROOM(name) .room = sizeof((struct pliant_config *)0)->name
 #define HOST .offset = HOST_KEEPS
 
 /* Types: bounds and their words, in one place each. */
@@ -339,6 +351,11 @@ static const struct row rows[] = {
      ONE_OF(adaptive_failover_words, "full | region"), DEFAULT("full"),
      HELP("after a failure restart the whole job, or only the pipelined regions that it touches "
           "as long as there are slots for them; recommended: region")},
+    {KEY("pliant.failure-labels"), FIELD(failure_labels), ROOM(failure_labels),
+     TYPE(STRING, "rules, as cause=*out of memory* -> type=oom; exit=137 -> type=killed | none"),
+     .explain = explain_labels, DEFAULT(""),
+     HELP("labels that failures get; the first rule that holds for a failure gives the value of a "
+          "key. They decide nothing")},
 
     /* drains */
     {KEY("pliant.drain.lead"), FIELD(drain_lead_ms), SPAN, DEFAULT("5 s"),
@@ -591,13 +608,21 @@ const char *pliant_option_nearest(const char *key)
 struct value {
     int64_t integer; /* DURATION, INT */
     double real;
-    unsigned word; /* ENUM */
-    bool truth;    /* BOOL; STRING: there is one */
+    unsigned word;    /* ENUM */
+    bool truth;       /* BOOL; STRING: there is one */
+    const char *text; /* STRING that is kept */
 };
 
 static int64_t none_of(const struct row *row)
 {
     return row->option.type == PLIANT_OPTION_DURATION ? PLIANT_UNSET : NONE;
+}
+
+static bool text_fits(const struct row *row, const char *text)
+{
+    char why[LABEL_WHY_MAX];
+
+    return *text && (!row->fits || row->fits(text)) && (!row->explain || row->explain(text, why));
 }
 
 static bool within(const struct row *row, const struct value *v)
@@ -615,8 +640,9 @@ static bool within(const struct row *row, const struct value *v)
             if (w->value == v->word)
                 return true;
         return false;
-    case PLIANT_OPTION_BOOL:
     case PLIANT_OPTION_STRING:
+        return !row->room || !*v->text || text_fits(row, v->text);
+    case PLIANT_OPTION_BOOL:
         return true;
     }
     return false;
@@ -663,7 +689,8 @@ static bool read_value(const struct row *row, const char *text, struct value *re
     case PLIANT_OPTION_BOOL:
         return read_bool(text, &ret->truth);
     case PLIANT_OPTION_STRING:
-        return ret->truth = *text != '\0' && (!row->fits || row->fits(text));
+        ret->text = text;
+        return ret->truth = text_fits(row, text);
     }
     return read && !(row->or_none && ret->integer == none_of(row)) && within(row, ret);
 }
@@ -672,6 +699,10 @@ static void load(const struct row *row, const struct pliant_config *cfg, struct 
 {
     const char *field = (const char *)cfg + row->offset;
 
+    if (row->room) {
+        ret->text = field;
+        return;
+    }
     switch (row->option.type) {
     case PLIANT_OPTION_DURATION:
     case PLIANT_OPTION_INT:
@@ -694,6 +725,11 @@ static void store(const struct row *row, struct pliant_config *cfg, const struct
 {
     char *field = (char *)cfg + row->offset;
 
+    if (row->room) {
+        memset(field, 0, row->room);
+        memcpy(field, v->text, strlen(v->text));
+        return;
+    }
     switch (row->option.type) {
     case PLIANT_OPTION_DURATION:
     case PLIANT_OPTION_INT:
@@ -764,7 +800,10 @@ static int fail_value(struct pliant_error *err, const struct row *row, const cha
                       const char *text)
 {
     bool duration = row->option.type == PLIANT_OPTION_DURATION;
+    char why[LABEL_WHY_MAX];
 
+    if (row->explain && *text && !row->explain(text, why))
+        return fail(err, -EINVAL, key, "%s: %s", key, why);
     return fail(err, -EINVAL, key, "%s: not \"%.*s\"; accepted: %s%s", key, VALUE_SHOWN, text,
                 row->option.accepted, duration ? " (units " DURATION_UNITS ")" : "");
 }
@@ -776,7 +815,7 @@ void pliant_config_init(struct pliant_config *cfg)
     memset(cfg, 0, sizeof *cfg);
     for (size_t i = 0; i < N_ROWS; i++) {
         const struct row *row = &rows[i];
-        struct value v = {.integer = PLIANT_UNSET};
+        struct value v = {.integer = PLIANT_UNSET, .text = ""};
 
         if (row->offset == HOST_KEEPS)
             continue;
@@ -943,7 +982,7 @@ static int check_together(const struct pliant_config *cfg, struct pliant_error *
 static int check_bounds(const struct row *row, const struct pliant_config *cfg,
                         struct pliant_error *err)
 {
-    char text[VALUE_TEXT_MAX] = "";
+    char text[PLIANT_FAILURE_LABELS_MAX + 1] = "";
     struct value v;
 
     load(row, cfg, &v);
@@ -1021,6 +1060,8 @@ int pliant_config_get(const struct pliant_config *cfg, const char *key, char *bu
     if (!row || row->offset == HOST_KEEPS)
         return -ENOENT;
     load(row, cfg, &v);
+    if (row->room)
+        return snprintf(buf, size, "%s", v.text);
     write_value(row, &v, text);
     return snprintf(buf, size, "%s", text);
 }

@@ -45,6 +45,23 @@ static bool modules_init(struct pliant_sched *s)
            tables_init(s);
 }
 
+static bool labels_init(struct pliant_sched *s)
+{
+    char why[LABEL_WHY_MAX];
+    bool fine;
+
+    s->failures.job = s->job;
+    if (!*s->cfg.failure_labels)
+        return true;
+    s->label_rules = mem_zero(s->alloc, 1, sizeof *s->label_rules);
+    if (!s->label_rules)
+        return false;
+    fine = label_rules_parse(s->cfg.failure_labels, s->label_rules, why);
+    assert(fine); /* the config was checked */
+    s->failures.rules = s->label_rules;
+    return true;
+}
+
 static void policy_begin(struct pliant_sched *s)
 {
     s->policy.kind = s->way->rescales ? s->cfg.rescale_policy : PLIANT_POLICY_NEVER;
@@ -128,7 +145,7 @@ int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *j
     regional_init(&s->regional, s->alloc);
     scheduling_init(&s->scheduling, s->alloc);
     failures_init(&s->failures, s->alloc, history_size(s->cfg.exception_history_size));
-    if (!modules_init(s)) {
+    if (!modules_init(s) || !labels_init(s)) {
         pliant_sched_destroy(&s);
         return -ENOMEM;
     }
@@ -153,6 +170,7 @@ void pliant_sched_destroy(struct pliant_sched **ps)
     restart_strategy_free(&s->failover.strategy, s->alloc);
     restart_strategy_free(&s->creation_retry, s->alloc);
     failures_free(&s->failures);
+    mem_free(s->alloc, s->label_rules);
     timeline_free(&s->timeline);
     reports_free(&s->reports);
     vec_free(s->alloc, &s->registration.calls);
@@ -233,6 +251,16 @@ static bool input_fine(const struct pliant_sched *s, const struct pliant_event *
            (ev->failure.edge < s->job->n_edges && ev->failure.producer < PLIANT_MAX_PARALLELISM);
 }
 
+static bool outputs_fine(const struct pliant_event *ev)
+{
+    if (ev->finished.n_outputs > 0 && !ev->finished.outputs)
+        return false;
+    for (size_t i = 0; i < ev->finished.n_outputs; i++)
+        if (ev->finished.outputs[i].n > 0 && !ev->finished.outputs[i].bytes)
+            return false;
+    return true;
+}
+
 static bool event_fine(const struct pliant_sched *s, const struct pliant_event *ev)
 {
     switch (ev->kind) {
@@ -257,6 +285,8 @@ static bool event_fine(const struct pliant_sched *s, const struct pliant_event *
         return report_fine(ev);
     case PLIANT_EV_TASK_FAILED:
         return (unsigned)ev->failure.death < PLIANT_DEATHS && input_fine(s, ev);
+    case PLIANT_EV_TASK_FINISHED:
+        return outputs_fine(ev);
     case PLIANT_EV_TICK:
     case PLIANT_EV_START:
     case PLIANT_EV_SLOTS_RESERVED:
@@ -265,7 +295,6 @@ static bool event_fine(const struct pliant_sched *s, const struct pliant_event *
     case PLIANT_EV_TASK_INITIALIZING:
     case PLIANT_EV_TASK_RUNNING:
     case PLIANT_EV_TASK_END_OF_DATA:
-    case PLIANT_EV_TASK_FINISHED:
     case PLIANT_EV_TASK_CANCELED:
     case PLIANT_EV_GLOBAL_FAILURE:
     case PLIANT_EV_CHECKPOINT_FAILED:
@@ -363,6 +392,12 @@ bool pliant_task_info(const struct pliant_sched *s, pliant_vertex_id vertex, uin
     if (task_seated(task))
         ret->slot.v = task->slot + 1;
     return true;
+}
+
+bool pliant_attempt_info(const struct pliant_sched *s, pliant_vertex_id vertex, uint32_t subtask,
+                         uint32_t i, struct pliant_task_info *ret)
+{
+    return i == 0 && pliant_task_info(s, vertex, subtask, ret);
 }
 
 void pliant_counts(const struct pliant_sched *s, struct pliant_counts *ret)

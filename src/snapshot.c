@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 5u
+#define VERSION 6u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -673,24 +673,30 @@ static void strategy_codec(struct codec *c, struct restart_strategy *r)
         r->window_n = (int64_t)n;
 }
 
-static void failure_item_codec(struct codec *c, struct pliant_failure_item *item)
+/* Labels follow from the rest. */
+static void failure_item_codec(struct codec *c, const struct pliant_sched *s,
+                               struct pliant_failure_item *item)
 {
     char *node = (char *)(uintptr_t)item->node, *cause = (char *)(uintptr_t)item->cause;
 
     CODEC(c, item->at_ms);
     codec_byte(c, &item->reason, PLIANT_REASONS);
     codec_bool(c, &item->recoverable);
+    CODEC(c, item->exit_code);
     CODEC(c, item->task.vertex.v);
     CODEC(c, item->task.subtask);
     CODEC(c, item->task.attempt);
     codec_text(c, &node, PLIANT_NAME_MAX);
     codec_text(c, &cause, PLIANT_CAUSE_MAX);
-    codec_expect(c, node && cause);
+    codec_expect(c, node && cause && item->task.vertex.v <= s->job->n_vertices);
     item->node = node;
     item->cause = cause;
+    if (c->reading && codec_fine(c) && failures_label(&s->failures, item) < 0)
+        codec_no_memory(c);
 }
 
-static void failure_entry_codec(struct codec *c, struct failure_entry *entry)
+static void failure_entry_codec(struct codec *c, const struct pliant_sched *s,
+                                struct failure_entry *entry)
 {
     size_t n = entry->items.n;
 
@@ -701,16 +707,17 @@ static void failure_entry_codec(struct codec *c, struct failure_entry *entry)
     for (size_t i = 0; codec_fine(c) && i < n; i++) {
         if (c->reading)
             entry->items.v[entry->items.n++] = (struct pliant_failure_item){0};
-        failure_item_codec(c, &entry->items.v[i]);
+        failure_item_codec(c, s, &entry->items.v[i]);
     }
     CODEC(c, entry->n_more);
 }
 
-static void failures_codec(struct codec *c, struct failures *f)
+static void failures_codec(struct codec *c, struct pliant_sched *s)
 {
+    struct failures *f = &s->failures;
     uint32_t n = f->n;
 
-    failure_entry_codec(c, &f->present);
+    failure_entry_codec(c, s, &f->present);
     CODEC(c, n);
     codec_expect(c, n <= f->size);
     for (uint32_t i = 0; codec_fine(c) && i < n; i++) {
@@ -721,7 +728,7 @@ static void failures_codec(struct codec *c, struct failures *f)
             codec_no_memory(c);
             return;
         }
-        failure_entry_codec(c, entry);
+        failure_entry_codec(c, s, entry);
         failures_show(entry);
     }
 }
@@ -892,7 +899,7 @@ static void sched_codec(struct codec *c, struct pliant_sched *s)
     reports_codec(c, &s->reports);
     registration_codec(c, &s->registration);
     worth_codec(c, &s->policy.worth);
-    failures_codec(c, &s->failures);
+    failures_codec(c, s);
     timeline_codec(c, &s->timeline);
     plan_expect(c, s);
 }
@@ -901,7 +908,7 @@ static void sched_codec(struct codec *c, struct pliant_sched *s)
 static uint64_t compute_fingerprint(const struct pliant_sched *s)
 {
     uint64_t sum = s->job->fingerprint;
-    char value[64];
+    char value[PLIANT_FAILURE_LABELS_MAX + 1];
 
     for (size_t i = 0; pliant_option_at(i); i++)
         if (pliant_config_get(&s->cfg, pliant_option_at(i)->key, value, sizeof value) >= 0)

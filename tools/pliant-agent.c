@@ -39,6 +39,9 @@ static const char usage_text[] =
     "                            $XDG_RUNTIME_DIR/pliant, else " SYSTEM_WORK_DIR ")\n"
     "      --key FILE            own certificate, with --server-key\n"
     "      --server-key KEY      the daemon's public key, or the file that holds it\n"
+    "      --cgroup auto|off|PATH\n"
+    "                            where each task gets a cgroup (version 2) of its own: below the\n"
+    "                            agent's, if that may be (default); nowhere; below PATH\n"
     "      --keep-tasks          tasks outlive the agent; its next start adopts them\n"
     "      --preemption-probe P  aws, gcp, azure, or a command: exit code 0 no notice, 1 notice,\n"
     "                            or {\"preempt\":true,\"deadline_unix_ms\":N} on its output\n"
@@ -127,6 +130,14 @@ static int read_label(const char *text, struct agent_options *o)
     return 0;
 }
 
+static int read_cgroup(const char *text, struct agent_options *o)
+{
+    o->cgroup = text;
+    if (*text == '/' || strcmp(text, CGROUP_AUTO) == 0 || strcmp(text, CGROUP_OFF) == 0)
+        return 0;
+    return complain("--cgroup: %s: accepted: auto, off, or the absolute path of a cgroup", text);
+}
+
 static int read_probe(const char *text, struct agent_options *o)
 {
     static const struct {
@@ -195,6 +206,7 @@ enum option_code {
     OPT_WORK_DIR,
     OPT_KEY,
     OPT_SERVER_KEY,
+    OPT_CGROUP,
     OPT_KEEP_TASKS,
     OPT_PROBE,
     OPT_PROBE_INTERVAL,
@@ -216,6 +228,7 @@ static const struct option known[] = {
     {"work-dir", required_argument, NULL, OPT_WORK_DIR},
     {"key", required_argument, NULL, OPT_KEY},
     {"server-key", required_argument, NULL, OPT_SERVER_KEY},
+    {"cgroup", required_argument, NULL, OPT_CGROUP},
     {"keep-tasks", no_argument, NULL, OPT_KEEP_TASKS},
     {"preemption-probe", required_argument, NULL, OPT_PROBE},
     {"preemption-probe-interval", required_argument, NULL, OPT_PROBE_INTERVAL},
@@ -280,6 +293,8 @@ static int take_option(struct command_line *c, int code)
     case OPT_SERVER_KEY:
         o->server_key = optarg;
         return 0;
+    case OPT_CGROUP:
+        return read_cgroup(optarg, o);
     case OPT_KEEP_TASKS:
         return define(c, "pliant.agent.keep-tasks=true");
     case OPT_PROBE:
@@ -368,7 +383,8 @@ static void release(struct command_line *c)
 
 int main(int argc, char **argv)
 {
-    struct command_line c = {.agent = {.probe_interval_ms = 5000, .drain_timeout_ms = 30000}};
+    struct command_line c = {
+        .agent = {.cgroup = CGROUP_AUTO, .probe_interval_ms = 5000, .drain_timeout_ms = 30000}};
     char host[HOST_NAME_MAX + 1] = "";
     int code = 0, option;
 

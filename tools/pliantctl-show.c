@@ -269,6 +269,22 @@ enum exit_code ctl_rescales(struct ctl *c)
     return show_of_job(c, MESSAGE_RESCALES, rescales);
 }
 
+/* Of the option pliant.failure-labels. */
+static void print_labels(const struct doc *item)
+{
+    const struct doc *label = ctl_first(item, "labels");
+
+    if (!label)
+        return;
+    for (const char *before = " ["; label; label = label->next, before = ", ") {
+        fputs(before, stdout);
+        ctl_put(stdout, label->key);
+        putchar('=');
+        ctl_put(stdout, label->text);
+    }
+    putchar(']');
+}
+
 static void print_failure_item(const struct doc *item, bool root)
 {
     char text[CTL_TIME_TEXT];
@@ -290,9 +306,10 @@ static void print_failure_item(const struct doc *item, bool root)
         fputs(": ", stdout);
         ctl_put(stdout, ctl_text(item, "cause"));
     }
-    printf("%s\n", ctl_has(item, "recoverable") && !ctl_truth(item, "recoverable")
-                       ? " [not recoverable]"
-                       : "");
+    if (ctl_has(item, "recoverable") && !ctl_truth(item, "recoverable"))
+        fputs(" [not recoverable]", stdout);
+    print_labels(item);
+    putchar('\n');
 }
 
 static enum exit_code failures(struct ctl *c)

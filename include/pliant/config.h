@@ -25,8 +25,9 @@
 extern "C" {
 #endif
 
-#define PLIANT_UNSET INT64_MIN /* an `_ms` option that nobody set */
-#define PLIANT_NEVER INT64_MAX /* the instant that does not come */
+#define PLIANT_UNSET INT64_MIN          /* an `_ms` option that nobody set */
+#define PLIANT_NEVER INT64_MAX          /* the instant that does not come */
+#define PLIANT_FAILURE_LABELS_MAX 2000 /* bytes of pliant.failure-labels, the longest value */
 
 /* Every allocation of a scheduler goes through here: like realloc(), and size 0 frees.
  * `resize` NULL means the C library's. Answering NULL for size > 0 is "no memory". */
@@ -148,6 +149,7 @@ struct pliant_config {
     enum pliant_failover adaptive_failover;
     enum pliant_failover failover_strategy; /* of the default scheduler */
     bool release_results;                   /* the same: those that nobody will read any more */
+    char failure_labels[PLIANT_FAILURE_LABELS_MAX + 1]; /* rules as text; "": none */
 
     /* drains */
     int64_t drain_lead_ms;
@@ -212,7 +214,7 @@ enum pliant_option_type {
     PLIANT_OPTION_DOUBLE,
     PLIANT_OPTION_BOOL,
     PLIANT_OPTION_ENUM,
-    PLIANT_OPTION_STRING, /* read and kept by the host, not by the scheduler */
+    PLIANT_OPTION_STRING, /* kept by the host, but for pliant.failure-labels */
 };
 
 /* One row of the table of options. Texts are constant. */

@@ -36,18 +36,36 @@ PLIANT_ID(pliant_slot_id);
 enum pliant_pattern { PLIANT_ALL_TO_ALL, PLIANT_POINTWISE };
 enum pliant_exchange { PLIANT_PIPELINED, PLIANT_BLOCKING };
 
+/* How records find their subpartition; what AdaptiveBatch may do with an edge follows from it
+ * [5.3]. */
+enum pliant_partitioner {
+    PLIANT_PARTITIONER_DEFAULT, /* all-to-all: hash; pointwise: rescale */
+    PLIANT_PARTITIONER_HASH,
+    PLIANT_PARTITIONER_CUSTOM,
+    PLIANT_PARTITIONER_REBALANCE,
+    PLIANT_PARTITIONER_BROADCAST,
+    PLIANT_PARTITIONER_FORWARD, /* this and the next: pointwise */
+    PLIANT_PARTITIONER_RESCALE,
+};
+
 struct pliant_vertex_spec {
-    const char *id;                 /* unique; letters, digits, '.', '_', '-' */
-    int64_t parallelism;            /* wanted */
-    int64_t min_parallelism;        /* 0: 1 */
-    int64_t max_parallelism;        /* 0: derived from parallelism [S-PAR-8] */
+    const char *id;          /* unique; letters, digits, '.', '_', '-' */
+    int64_t parallelism;     /* wanted; 0: not fixed. AdaptiveBatch decides it, others take 1 */
+    int64_t min_parallelism; /* 0: 1 */
+    int64_t max_parallelism; /* 0: derived from parallelism [S-PAR-8] */
     const char *slot_sharing_group; /* NULL: "default" */
+    bool no_concurrent_attempts;    /* never run twice at a time: not by speculation either */
 };
 
 struct pliant_edge_spec {
     uint32_t from, to; /* index of a vertex, from 0 */
     enum pliant_pattern pattern;
     enum pliant_exchange exchange;
+    enum pliant_partitioner partitioner;
+    uint32_t input;  /* edges of one logical input of their consumer (a union) share a number, from
+                      * 1; 0:  an input of its own */
+    bool splittable; /* records of one key may be read by several tasks: the side of a join that a
+                      * skewed key is split on */
 };
 
 struct pliant_job_spec {

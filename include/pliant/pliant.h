@@ -37,7 +37,8 @@ extern "C" {
 
 #define PLIANT_CAUSE_MAX 512u
 #define PLIANT_MAX_NODES 1000000u
-#define PLIANT_MAX_SLOTS 4000000u /* of all nodes together */
+#define PLIANT_MAX_SLOTS 4000000u            /* of all nodes together */
+#define PLIANT_BYTES_MAX (UINT64_C(1) << 53) /* what one task writes for one edge */
 
 /* ---- names of things ------------------------------------------------------------------- */
 
@@ -200,7 +201,7 @@ enum pliant_event_kind {
     PLIANT_EV_TASK_INITIALIZING, /* .task */
     PLIANT_EV_TASK_RUNNING,      /* .task */
     PLIANT_EV_TASK_END_OF_DATA,  /* .task: still running, has no more input */
-    PLIANT_EV_TASK_FINISHED,     /* .task */
+    PLIANT_EV_TASK_FINISHED,     /* .finished; .task is its first member */
     PLIANT_EV_TASK_CANCELED,     /* .task */
     PLIANT_EV_TASK_FAILED,       /* .failure */
     PLIANT_EV_GLOBAL_FAILURE,    /* .failure; its task is unset */
@@ -243,6 +244,14 @@ struct pliant_state_size {
 #pragma clang diagnostic ignored "-Wnested-anon-types"
 #endif
 
+/* What a finished task wrote for a blocking edge that leaves its vertex: bytes of each of its
+ * pliant_subpartitions(). */
+struct pliant_output {
+    uint32_t edge; /* index, from 0 */
+    uint32_t n;
+    const uint64_t *bytes; /* each, and their sum, at most PLIANT_BYTES_MAX */
+};
+
 /* clang-format off */
 struct pliant_event {
     enum pliant_event_kind kind;
@@ -276,6 +285,10 @@ struct pliant_event {
         } reclaimed;
         struct { uint32_t plan; bool recoverable; const char *cause; } plan;
         struct pliant_task task;
+        /* Outputs matter to AdaptiveBatch alone. An edge that is not named wrote nothing; one that
+         * does not fit (not of this vertex, another n, named twice, too large) is ignored, with all
+         * others of the event, and counted. */
+        struct { struct pliant_task task; const struct pliant_output *outputs; size_t n_outputs; } finished;
         struct {
             struct pliant_task task;
             bool recoverable;
@@ -285,6 +298,8 @@ struct pliant_event {
             bool input_lost;
             uint32_t edge;     /* index, from 0 */
             uint32_t producer; /* subtask of the vertex that the edge comes from */
+            /* As a shell tells it, 128 and the number of the signal that killed it; 0: there is none */
+            uint8_t exit_code;
         } failure;
         /* One of the calls of one worker, counted from 1 in each attempt. path: where its checkpoint
          * is, uploaded; NULL: metrics only. */
@@ -314,23 +329,28 @@ struct pliant_event {
 /* An action cannot fail towards the scheduler: what could not be done comes back as an
  * event (a task that did not start is TASK_FAILED). */
 enum pliant_action_kind {
-    PLIANT_ACT_DECLARE,         /* .declare: slots wanted in total, for autoscalers */
-    PLIANT_ACT_RESERVE,         /* .reserve: build the graph, hold these slots, answer */
-    PLIANT_ACT_RELEASE,         /* .release: slots that the job gives back */
-    PLIANT_ACT_RELEASE_RESULT,  /* .result: what this attempt wrote for a blocking edge will not be
-                                   read any more. A failed or canceled attempt has no results, and
-                                   the end of the job ends all of them: of those nobody is told */
-    PLIANT_ACT_DEPLOY,          /* .deploy: start this attempt in this slot */
-    PLIANT_ACT_CANCEL,          /* .task: stop it, then report TASK_CANCELED */
-    PLIANT_ACT_CHECKPOINT,      /* .checkpoint: take one now, then report */
-    PLIANT_ACT_REGISTER,        /* .registered: all workers have reported this checkpoint; write it
-                                   into the manifest, then CHECKPOINT_COMPLETED or _FAILED with
-                                   its id */
-    PLIANT_ACT_REPORT_TAKEN,    /* .report: the worker's call is over */
-    PLIANT_ACT_NOTIFY,          /* .notify: tell the tasks on the node that it will go */
-    PLIANT_ACT_GIVE_UP_NODE,    /* .node: it does not confirm a cancel; counts as lost */
-    PLIANT_ACT_REFUSED,         /* .refused: the wish in this event is not carried out */
-    PLIANT_ACT_STATE_CHANGED,   /* .change: for logs, metrics and listeners */
+    PLIANT_ACT_DECLARE,        /* .declare: slots wanted in total, for autoscalers */
+    PLIANT_ACT_RESERVE,        /* .reserve: build the graph, hold these slots, answer */
+    PLIANT_ACT_RELEASE,        /* .release: slots that the job gives back */
+    PLIANT_ACT_RELEASE_RESULT, /* .result: what this attempt wrote for a blocking edge will not be
+                                  read any more. A failed or canceled attempt has no results, and
+                                  the end of the job ends all of them: of those nobody is told */
+    PLIANT_ACT_DECIDED,        /* .decided: the parallelism of a vertex follows from what its
+                                  inputs hold */
+    PLIANT_ACT_DEPLOY,        /* .deploy: start this attempt in this slot; what it reads and writes:
+                                 pliant_reads(), pliant_subpartitions(). Another attempt of the task
+                                 may run already */
+    PLIANT_ACT_CANCEL,        /* .task: stop it, then report TASK_CANCELED */
+    PLIANT_ACT_CHECKPOINT,    /* .checkpoint: take one now, then report */
+    PLIANT_ACT_REGISTER,      /* .registered: all workers have reported this checkpoint; write it
+                                 into the manifest, then CHECKPOINT_COMPLETED or _FAILED with
+                                 its id */
+    PLIANT_ACT_REPORT_TAKEN,  /* .report: the worker's call is over */
+    PLIANT_ACT_NOTIFY,        /* .notify: tell the tasks on the node that it will go */
+    PLIANT_ACT_GIVE_UP_NODE,  /* .node: it does not confirm a cancel; counts as lost */
+    PLIANT_ACT_BLOCK_NODE,    /* .blocked: it is slow; its free slots are not used for a time */
+    PLIANT_ACT_REFUSED,       /* .refused: the wish in this event is not carried out */
+    PLIANT_ACT_STATE_CHANGED, /* .change: for logs, metrics and listeners */
     PLIANT_ACT_STATUS_CHANGED,  /* .status */
     PLIANT_ACT_RESCALE_OPENED,  /* .rescale */
     PLIANT_ACT_RESCALE_CLOSED,  /* .rescale */
@@ -352,6 +372,7 @@ struct pliant_action {
         struct { uint32_t plan; uint32_t n; const pliant_slot_id *slots; uint64_t restore; } reserve;
         struct { uint32_t n; const pliant_slot_id *slots; } release;
         struct { struct pliant_task producer; uint32_t edge; } result; /* edge: index, from 0 */
+        struct { pliant_vertex_id vertex; uint32_t parallelism; uint64_t bytes; } decided;
         /* restore: the checkpoint to start from; 0: none */
         struct { struct pliant_task task; pliant_slot_id slot; uint64_t restore; } deploy;
         struct pliant_task task;
@@ -361,6 +382,7 @@ struct pliant_action {
         struct { struct pliant_task task; uint64_t call; } report;
         struct { pliant_node_id node; int64_t deadline_at_ms; } notify; /* flag[0]: drain reason */
         struct { pliant_node_id node; } node;
+        struct { pliant_node_id node; int64_t until_at_ms; } blocked;
         struct { pliant_vertex_id vertex; } refused;  /* flag[0]: reason; vertex may be unset */
         /* flag: from, to, reason. Unused members are 0. */
         struct {
@@ -490,6 +512,10 @@ struct pliant_failure_item {
     struct pliant_task task; /* vertex unset: a global failure */
     const char *node;        /* "" : none [S-HIST-5] */
     const char *cause;       /* never NULL; "" where the host gave none and none is needed */
+    uint8_t exit_code;       /* as TASK_FAILED gave it; 0: none */
+    /* By pliant.failure-labels, in the order of its rules; a key once */
+    uint32_t n_labels;
+    const struct pliant_label *labels;
 };
 
 /* All failures of one incarnation: items[0] is the root, the others came after it. */
@@ -563,8 +589,32 @@ struct pliant_task_info {
 PLIANT_API bool pliant_task_info(const struct pliant_sched *s, pliant_vertex_id vertex,
                                  uint32_t subtask, struct pliant_task_info *ret);
 
+/* All current attempts of a task: i = 0 is the one of pliant_task_info(), the others (speculative
+ * ones, or those that lost against it and are being stopped) follow in the order in which they
+ * began. */
+PLIANT_API bool pliant_attempt_info(const struct pliant_sched *s, pliant_vertex_id vertex,
+                                    uint32_t subtask, uint32_t i, struct pliant_task_info *ret);
+
+/* How many subpartitions each task writes for a blocking edge [5.2]. A pipelined edge has none: 0;
+ * an edge whose producer has no tasks yet: 0. With the default scheduler one for each consumer that
+ * reads the producer's partition: of a pointwise edge it is not the same for all of them. */
+PLIANT_API uint32_t pliant_subpartitions(const struct pliant_sched *s, size_t edge,
+                                         uint32_t producer);
+
+/* What a task reads of a blocking edge that ends at its vertex: of the partitions (producer's
+ * subtasks) p0..p1 the subpartitions s0..s1, all included. */
+struct pliant_read {
+    uint32_t p0, p1, s0, s1;
+};
+/* Sorted by p0, then s0; returns how many there are (0: nothing to read, or no such task), and
+ * writes the first `n` of them. */
+PLIANT_API size_t pliant_reads(const struct pliant_sched *s, size_t edge, uint32_t subtask,
+                               struct pliant_read *ret, size_t n);
+
 struct pliant_counts {
     uint32_t nodes, draining_nodes;
+    uint32_t blocked_nodes; /* for being slow */
+    uint32_t slow_tasks;    /* at the last look: numSlowExecutionVertices */
     uint32_t slots;         /* held, those on draining nodes too */
     uint32_t slots_offered; /* held and not on draining nodes */
     uint32_t slots_used;    /* with a live task or reserved */
@@ -574,6 +624,8 @@ struct pliant_counts {
     /* Of some regions alone. Not among `restarts` [P-REG-7]; with the default scheduler `restarts`
      * are failures that began an attempt to restart, and these are the restarts that followed. */
     uint64_t region_restarts;
+    /* tasks that a speculative attempt finished first: numEffectiveSpeculativeExecutions */
+    uint64_t effective_speculations;
     /* worker groups: what their budgets were charged, all launches that failed among it */
     uint64_t failures_charged, preemptions_charged, launch_failures;
     uint64_t group_attempt;  /* as pliant_group_attempt() */

@@ -13,7 +13,7 @@
  *     ports.c     ports held for worker groups
  *     drain.c     notice that the node will go, and the end of the agent
  *     probe.c     the command or metadata service that says so; metadata.c speaks HTTP
- *     place.c     the work directory: lock, incarnation, what an earlier life left behind
+ *     place.c     the work directory: lock, incarnation, what an earlier life left behind; cgroups
  *
  * Units   _ms on the monotonic clock or durations; _unix_ms wall clock
  * Errors  out of memory ends the agent (exit code 4): the keeper then takes its tasks along
@@ -34,6 +34,8 @@
 #define AGENT_JOB_ID 33     /* bytes of a job's id with its NUL */
 #define AGENT_NAME_MAX 128u /* bytes of a name */
 #define AGENT_SLOTS_MAX 100000
+#define CGROUP_AUTO "auto"
+#define CGROUP_OFF "off"
 #define FROZEN_MS 1000 /* a turn that comes so late did not come late because of load */
 
 /* ---- how it was started ---------------------------------------------------------------------- */
@@ -51,6 +53,7 @@ struct agent_options {
     struct VEC(struct agent_label) labels;
     const char *work_dir; /* absolute */
     const char *key_file, *server_key;
+    const char *cgroup; /* where tasks have groups of their own: CGROUP_AUTO, CGROUP_OFF, a path */
     bool keep_tasks;
     int64_t orphan_timeout_ms, drain_timeout_ms;
     enum probe_kind probe;
@@ -209,6 +212,7 @@ struct agent {
 
     struct source keeper;
     int64_t keeper_pid;
+    char *cgroup; /* home of the tasks' groups (cgroup.h); NULL: none */
     struct keeper_queue *keeper_queue;
     uint64_t next_id;
 
@@ -388,5 +392,9 @@ int place_open(struct agent *a, struct spec_error *err);
 /* End what an earlier life left behind, then take a new incarnation [known trouble 108]. */
 int place_clean(struct agent *a, struct spec_error *err);
 int place_incarnation(struct agent *a, struct spec_error *err);
+/* A home for the cgroups of this life's tasks, if there may be one; or that of an adopted keeper.
+ */
+int place_cgroup(struct agent *a, struct spec_error *err);
+void place_adopt_cgroup(struct agent *a);
 
 #endif

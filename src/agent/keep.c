@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/cgroup.h"
 #include "agent/kin.h"
 
 #define ADOPT_MS 5000 /* a keeper answers within so long */
@@ -139,7 +140,8 @@ int keep_start(struct agent *a)
                                 .keep_tasks = o->keep_tasks,
                                 .orphan_timeout_ms = o->orphan_timeout_ms,
                                 .key_file = o->key_file,
-                                .server_key = o->server_key};
+                                .server_key = o->server_key,
+                                .cgroup = a->cgroup};
 
     make_queue(a);
     return keeper_fork(&cfg, &a->keeper.fd, &a->keeper_pid);
@@ -197,6 +199,8 @@ static void keeper_gone(struct agent *a)
             kill(-(pid_t)a->tasks.v[i]->pid, SIGKILL);
     kill_heirs(a);
     kin_kill_marked(a->opts->work_dir, GONE_MS);
+    if (a->cgroup)
+        cgroup_clear_home(a->cgroup, GONE_MS);
     r = keep_start(a);
     if (r < 0) {
         say(SAY_ERROR, "msg=\"cannot start a keeper\" error=\"%s\"", strerror(-r));

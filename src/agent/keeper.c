@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/cgroup.h"
 #include "agent/kin.h"
 #include "agent/say.h"
 #include "agent/start_block.h"
@@ -41,6 +43,7 @@ struct held {
     struct keeper_message end; /* id, note; from LIFE_OVER on also how it ended */
     int64_t started_unix_ms;
     char *mark;
+    char *group; /* its cgroup; NULL: none */
     char *about;
     size_t about_size;
 };
@@ -48,7 +51,9 @@ struct held {
 struct keeper {
     const struct keeper_config *cfg;
     int agent, listening, signals, lock;
+    int emptied; /* inotify, of groups of tasks that are swept */
     bool leaving, orphan;
+    bool groups_failed; /* and it was said */
     int64_t orphan_timeout_ms;
     int64_t give_up_at_ms; /* no new agent came; NEVER */
     int64_t now_ms;        /* monotonic */
@@ -83,13 +88,23 @@ static size_t count_living(const struct keeper *k)
     return n;
 }
 
+static void remove_group(struct held *t)
+{
+    if (!t->group || (rmdir(t->group) != 0 && errno == EBUSY))
+        return; /* a child that did not start is still on its way out: once more when forgotten */
+    free(t->group);
+    t->group = NULL;
+}
+
 static void forget(struct keeper *k, uint64_t id)
 {
     struct held *t = find(k, id);
 
     if (!t || has_processes(t))
         return;
+    remove_group(t);
     free(t->mark);
+    free(t->group);
     free(t->about);
     *t = k->tasks.v[--k->tasks.n];
 }
@@ -106,8 +121,40 @@ static bool remember(struct held *t, const struct keeper_start *start)
     return true;
 }
 
+/* A descriptor of the task's own cgroup; -1: it does without. */
+static int make_group(struct keeper *k, struct held *t)
+{
+    int fd = -ENOMEM;
+
+    if (!k->cfg->cgroup)
+        return -1;
+    if (asprintf(&t->group, "%s/%" PRIu64, k->cfg->cgroup, t->end.id) < 0)
+        t->group = NULL;
+    else
+        fd = cgroup_make(t->group);
+    if (fd >= 0)
+        return fd;
+    remove_group(t);
+    if (!k->groups_failed)
+        say(SAY_WARN, "msg=\"a task has no cgroup of its own\" error=\"%s\"", strerror(-fd));
+    k->groups_failed = true;
+    return -1;
+}
+
+static int start_it(struct keeper *k, struct held *t, const struct keeper_start *start, char *why,
+                    size_t why_size)
+{
+    int group = make_group(k, t);
+    int r = start_process(start, group, &t->pid, why, why_size);
+
+    if (group >= 0)
+        close(group);
+    return r;
+}
+
 static void not_started(struct held *t, const char *why)
 {
+    remove_group(t);
     t->life = LIFE_OVER;
     t->end.how = KEEPER_NOT_STARTED;
     t->end.at_unix_ms = unix_ms();
@@ -124,9 +171,9 @@ static void spawn(struct keeper *k, uint64_t id, int block)
         close(block);
         return;
     }
-    *t = (struct held){.end.id = id, .at_ms = PLIANT_NEVER};
+    *t = (struct held){.end = {.id = id, .oom_kills = -1}, .at_ms = PLIANT_NEVER};
     if (!start_block_read(&b, block) || !remember(t, &b.start) ||
-        start_process(&b.start, &t->pid, why, sizeof why) < 0)
+        start_it(k, t, &b.start, why, sizeof why) < 0)
         not_started(t, why);
     t->stop_timeout_ms = b.start.stop_timeout_ms;
     t->started_unix_ms = unix_ms();
@@ -140,7 +187,7 @@ static bool lives_in(const struct held *t, pid_t pid)
 {
     return (t->life == LIFE_RUNS || t->life == LIFE_LINGERS) &&
            (pid == t->pid || getpgid(pid) == t->pid || getsid(pid) == t->pid ||
-            kin_has_mark(pid, t->mark));
+            (t->group && cgroup_holds(t->group, pid)) || kin_has_mark(pid, t->mark));
 }
 
 /* A child: the first process of a task, something that a living task has left behind, or what has
@@ -158,8 +205,13 @@ static void sweep_child(void *ctx, pid_t pid)
     kill(pid, SIGKILL);
 }
 
+static bool is_swept(const struct keeper *k, const struct held *t)
+{
+    return !k->sweeping_found && !(t->group && cgroup_is_populated(t->group));
+}
+
 /* Nothing of a task that has ended may go on [W-SIG-5]. What is killed gives its own children to
- * us, and its end is a reason to look again. */
+ * us, and its end is a reason to look again; so is that its cgroup has become empty. */
 static void sweep(struct keeper *k)
 {
     size_t n = 0;
@@ -173,16 +225,31 @@ static void sweep(struct keeper *k)
     for (size_t i = 0; i < k->tasks.n; i++) {
         struct held *t = &k->tasks.v[i];
 
-        if (t->life == LIFE_SWEPT && (!k->sweeping_found || k->now_ms >= t->at_ms)) {
+        if (t->life == LIFE_SWEPT && (is_swept(k, t) || k->now_ms >= t->at_ms)) {
+            remove_group(t);
             t->life = LIFE_OVER;
             t->at_ms = PLIANT_NEVER;
         }
     }
 }
 
-static void begin_sweep(struct keeper *k, struct held *t)
+/* SIGKILL to all that is known of it. */
+static void kill_all_of(const struct held *t)
 {
     kill(-t->pid, SIGKILL);
+    if (t->group)
+        cgroup_kill(t->group);
+}
+
+static void begin_sweep(struct keeper *k, struct held *t)
+{
+    char events[CGROUP_PATH];
+
+    if (t->group) {
+        cgroup_events_path(t->group, events);
+        inotify_add_watch(k->emptied, events, IN_MODIFY);
+    }
+    kill_all_of(t);
     t->life = LIFE_SWEPT;
     t->at_ms = k->now_ms + KEEPER_SWEEP_MS;
 }
@@ -193,6 +260,7 @@ static void ended(struct keeper *k, struct held *t, int status)
     t->end.how = WIFSIGNALED(status) ? KEEPER_KILLED : KEEPER_EXITED;
     t->end.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
     t->end.stopped = t->stop_asked;
+    t->end.oom_kills = t->group ? cgroup_oom_kills(t->group) : -1;
     t->end.at_unix_ms = unix_ms();
     if (t->stop_asked && kill(-t->pid, 0) == 0)
         t->life = LIFE_LINGERS;
@@ -249,7 +317,7 @@ static void run_deadlines(struct keeper *k)
         if (k->now_ms < t->at_ms)
             continue;
         if (t->life == LIFE_RUNS) { /* ended() will see the rest */
-            kill(-t->pid, SIGKILL);
+            kill_all_of(t);
             t->at_ms = PLIANT_NEVER;
         } else if (t->life == LIFE_LINGERS) {
             begin_sweep(k, t);
@@ -493,9 +561,16 @@ static bool is_done(const struct keeper *k)
     return k->agent < 0 && !k->orphan && k->helper == 0 && count_living(k) == 0;
 }
 
+static void drain(int fd)
+{
+    char news[4096]; /* of a signalfd or inotify: that there are any is all they say */
+
+    while (read(fd, news, sizeof news) > 0)
+        continue;
+}
+
 static void run(struct keeper *k)
 {
-    struct signalfd_siginfo news;
 
     while (!is_done(k)) {
         bool all_told = tell_news(k);
@@ -503,12 +578,14 @@ static void run(struct keeper *k)
             {.fd = k->signals, .events = POLLIN},
             {.fd = k->agent, .events = (short)(all_told ? POLLIN : POLLIN | POLLOUT)},
             {.fd = k->agent < 0 ? k->listening : -1, .events = POLLIN},
+            {.fd = k->emptied, .events = POLLIN},
         };
 
-        poll(p, 3, poll_timeout(next_deadline(k), k->now_ms));
+        poll(p, sizeof p / sizeof *p, poll_timeout(next_deadline(k), k->now_ms));
         k->now_ms = monotonic_ms();
-        while (read(k->signals, &news, sizeof news) > 0)
-            continue;
+        drain(k->signals);
+        if (p[3].revents)
+            drain(k->emptied);
         reap(k);
         if (p[1].revents)
             take_messages(k);
@@ -547,6 +624,7 @@ static _Noreturn void be_keeper(const struct keeper_config *cfg, int agent, sigs
                        .orphan_timeout_ms = cfg->orphan_timeout_ms,
                        .give_up_at_ms = PLIANT_NEVER,
                        .listening = -1,
+                       .emptied = -1,
                        .now_ms = monotonic_ms()};
 
     k.agent = close_all_but(agent);
@@ -557,10 +635,14 @@ static _Noreturn void be_keeper(const struct keeper_config *cfg, int agent, sigs
     sigemptyset(all);
     sigaddset(all, SIGCHLD);
     k.signals = signalfd(-1, all, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (cfg->cgroup)
+        k.emptied = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     k.lock = take_lock(cfg->work_dir);
     if (cfg->keep_tasks)
         k.listening = listen_at(cfg->work_dir);
     run(&k);
+    if (cfg->cgroup)
+        cgroup_remove_home(cfg->cgroup, 0);
     _exit(0);
 }
 

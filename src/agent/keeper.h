@@ -1,8 +1,9 @@
 /* keeper.h - the keeper: a small process that is the parent of all tasks
  *
  * The agent forks it first of all, so it holds little memory and no thread. It is a subreaper: what
- * a task leaves behind comes to it. It starts tasks in sessions of their own, waits for them, and
- * stops them by its own clock, so that a stop goes on whatever happens to the agent.
+ * a task leaves behind comes to it. It starts tasks in sessions of their own, and in cgroups where
+ * there is a home for them (cgroup.h), waits for them, and stops them by its own clock, so that a
+ * stop goes on whatever happens to the agent.
  *
  * When the agent is gone without a word:
  *
@@ -45,7 +46,7 @@ enum keeper_op {
     KEEPER_TASK,    /* to a new agent: id, pid, at_unix_ms (of its start), stopped (is to stop),
                        calls, seqs, text, and its deployment */
     KEEPER_STARTED, /* id, pid, at_unix_ms */
-    KEEPER_ENDED,   /* id, how, stopped, code, at_unix_ms, text: why it did not start */
+    KEEPER_ENDED,   /* id, how, stopped, code, oom_kills, at_unix_ms, text: why it did not start */
     KEEPER_ALL,     /* to a new agent: that was all */
 };
 
@@ -54,8 +55,9 @@ enum keeper_end { KEEPER_EXITED, KEEPER_KILLED, KEEPER_NOT_STARTED };
 struct keeper_message {
     uint32_t op;
     uint32_t how;
-    int32_t code; /* exit code or signal */
-    bool stopped; /* a stop had been asked for before */
+    int32_t code;      /* exit code or signal */
+    bool stopped;      /* a stop had been asked for before */
+    int32_t oom_kills; /* in its cgroup; -1: not known */
     uint64_t id;
     int64_t pid, timeout_ms, at_unix_ms;
     int64_t calls, seqs;
@@ -80,6 +82,7 @@ struct keeper_config {
     bool keep_tasks;
     int64_t orphan_timeout_ms;
     const char *key_file, *server_key; /* for GOODBYE; NULL: none */
+    const char *cgroup;                /* home of the tasks' groups; NULL: none */
 };
 
 /* Fork a keeper. 0 and the agent's end of the socket, or -errno. Borrows nothing afterwards. */

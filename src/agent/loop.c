@@ -182,9 +182,12 @@ static int start(struct agent *a)
 
     if (r == 0)
         r = keep_adopt(a);
-    if (r == 0) {
+    if (r > 0) {
+        place_adopt_cgroup(a);
+    } else if (r == 0) {
         r = place_clean(a, &err);
         r = r < 0 ? r : place_incarnation(a, &err);
+        r = r < 0 ? r : place_cgroup(a, &err);
         r = r < 0 ? r : keep_start(a); /* while there is no thread */
     }
     if (r < 0) {
@@ -217,6 +220,7 @@ static void stop(struct agent *a)
     close(a->epoll);
     if (a->lock >= 0)
         close(a->lock);
+    free(a->cgroup);
 }
 
 /* Little memory, many descriptors. */

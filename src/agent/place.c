@@ -2,6 +2,7 @@
  *
  *     lock           held by the agent       keeper.lock    held by its keeper, with its pid
  *     incarnation    the last one            keeper.sock    where the next agent finds a keeper
+ *     cgroup         path of the last home of tasks' groups (cgroup.h)
  *     tasks/ID/      s (socket), work/, peers.json, preemption.json
  *     logs/JOB/      output of tasks (logs.c)
  */
@@ -16,6 +17,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "agent/cgroup.h"
 #include "agent/kin.h"
 
 #define WORK_DIR_MAX 75u /* bytes: a socket's address has 107, and holds "/tasks/ID/s" */
@@ -104,6 +106,33 @@ static void wait_for_keeper(const char *path)
     close(fd);
 }
 
+/* The home of the last life that had one; NULL: none is left. The caller frees. */
+static char *last_home(const struct agent *a)
+{
+    char *file = path_in(a, "cgroup"), path[CGROUP_PATH] = "";
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+    free(file);
+    if (fd < 0)
+        return NULL;
+    if (read(fd, path, sizeof path - 1) > 0)
+        path[strcspn(path, "\n")] = '\0';
+    close(fd);
+    return cgroup_is_home(path) ? must_copy(path) : NULL;
+}
+
+/* What hides from the marks, because it has cleared its environment, is found here [W-SIG-5]. */
+static void clear_last_home(const struct agent *a)
+{
+    char *home = last_home(a);
+
+    if (home && cgroup_is_populated(home))
+        say(SAY_WARN, "msg=\"processes of an earlier life are in its cgroups: killed\"");
+    if (home)
+        cgroup_remove_home(home, KILL_PATIENCE_MS);
+    free(home);
+}
+
 int place_clean(struct agent *a, struct spec_error *err)
 {
     char *keeper = path_in(a, KEEPER_LOCK), *tasks = path_in(a, "tasks");
@@ -114,6 +143,7 @@ int place_clean(struct agent *a, struct spec_error *err)
     n = kin_kill_marked(a->opts->work_dir, KILL_PATIENCE_MS);
     if (n > 0)
         say(SAY_WARN, "msg=\"processes of an earlier life killed\" n=%zu", n);
+    clear_last_home(a);
     remove_tree(tasks);
     r = make_dirs(tasks);
     free(keeper);
@@ -139,5 +169,48 @@ int place_incarnation(struct agent *a, struct spec_error *err)
     snprintf(text, sizeof text, "%" PRIu64 "\n", a->incarnation);
     r = write_file(path, text, strlen(text));
     free(path);
+    return r < 0 ? fail(a, r, err) : 0;
+}
+
+void place_adopt_cgroup(struct agent *a)
+{
+    a->cgroup = last_home(a);
+}
+
+static int find_home(const char *wanted, char ret[CGROUP_PATH], struct spec_error *err)
+{
+    char own[CGROUP_PATH];
+    int r;
+
+    if (strcmp(wanted, CGROUP_AUTO) != 0)
+        return cgroup_make_home(wanted, ret, err);
+    r = cgroup_find_parent(own, err);
+    return r < 0 ? r : cgroup_make_home(own, ret, err);
+}
+
+int place_cgroup(struct agent *a, struct spec_error *err)
+{
+    const char *wanted = a->opts->cgroup;
+    char home[CGROUP_PATH + 1], *file;
+    struct spec_error why = {0};
+    int r;
+
+    if (strcmp(wanted, CGROUP_OFF) == 0)
+        return 0;
+    r = find_home(wanted, home, &why);
+    if (r < 0 && strcmp(wanted, CGROUP_AUTO) != 0) {
+        snprintf(err->text, sizeof err->text, "--cgroup: %.400s", why.text);
+        return r;
+    }
+    if (r < 0) {
+        say(SAY_INFO, "msg=\"tasks have no cgroups of their own\" why=\"%.400s\"", why.text);
+        return 0;
+    }
+    say(SAY_INFO, "msg=\"tasks have cgroups of their own\" in=%s", home);
+    a->cgroup = must_copy(home);
+    strcat(home, "\n");
+    file = path_in(a, "cgroup");
+    r = write_file(file, home, strlen(home));
+    free(file);
     return r < 0 ? fail(a, r, err) : 0;
 }

@@ -22,7 +22,9 @@ void start_block_free(struct start_block *b);
 int keeper_pack_text(const char *text, size_t size);
 
 /* Start the process in a session of its own: no input, output to its files, no signal blocked or
- * ignored. 0 and *ret_pid, or -errno and in `why` what could not be done, for people. */
-int start_process(const struct keeper_start *start, pid_t *ret_pid, char *why, size_t why_size);
+ * ignored; born in a cgroup if there is a descriptor of one (-1: none). 0 and *ret_pid, or -errno
+ * and in `why` what could not be done, for people. */
+int start_process(const struct keeper_start *start, int group, pid_t *ret_pid, char *why,
+                  size_t why_size);
 
 #endif

@@ -1,7 +1,8 @@
 /* start_process.c - see start_block.h
  *
  * By vfork(): the child borrows our memory until it runs its program, so it costs the same however
- * large we are, and what goes wrong in it is known here without a pipe.
+ * large we are, and what goes wrong in it is known here without a pipe. A child that is born in a
+ * cgroup has a copy of our memory (no call does both), so there one page is shared.
  */
 #include "agent/start_block.h"
 
@@ -10,7 +11,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include "agent/cgroup.h"
 
 extern char **environ;
 
@@ -88,17 +92,53 @@ static void say_why(const struct keeper_start *start, enum step step, int error,
     }
 }
 
-int start_process(const struct keeper_start *start, pid_t *ret_pid, char *why, size_t why_size)
+/* Start it with what it shares with us. Its pid, or -1 and errno. */
+static pid_t start_sharing(const struct keeper_start *start, int group, volatile struct failure *f)
 {
     char **own = environ;
-    volatile struct failure f = {0};
     pid_t pid;
 
     environ = (char **)(uintptr_t)start->envp; /* execvp() looks for the program in its PATH */
-    pid = vfork();
+    if (group >= 0)
+        pid = cgroup_fork(group);
+    else
+        pid = vfork();
     if (pid == 0)
-        become(start, &f);
+        become(start, f);
     environ = own;
+    return pid;
+}
+
+static pid_t start_in_group(const struct keeper_start *start, int group, struct failure *ret)
+{
+    struct failure *page =
+        mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t pid;
+    int error;
+
+    if (page == MAP_FAILED)
+        return -1;
+    pid = start_sharing(start, group, page);
+    error = errno;
+    *ret = *page;
+    munmap(page, sizeof *page);
+    errno = error;
+    return pid;
+}
+
+int start_process(const struct keeper_start *start, int group, pid_t *ret_pid, char *why,
+                  size_t why_size)
+{
+    volatile struct failure shared = {0};
+    struct failure f = {0};
+    pid_t pid;
+
+    if (group >= 0) {
+        pid = start_in_group(start, group, &f);
+    } else {
+        pid = start_sharing(start, group, &shared);
+        f = shared;
+    }
     if (pid < 0) {
         snprintf(why, why_size, "cannot start a process: %s", strerror(errno));
         return -errno;

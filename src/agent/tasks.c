@@ -447,9 +447,12 @@ static void read_error_file(const struct agent *a, struct task *t)
     free(path);
 }
 
-/* SIGKILL that nobody of us sent, and the kernel has killed for want of memory meanwhile. */
-static bool was_out_of_memory(struct agent *a, const struct task *t)
+/* Its cgroup knows. Without: SIGKILL that nobody of us sent, and the kernel has killed for want of
+ * memory meanwhile. */
+static bool was_out_of_memory(struct agent *a, const struct task *t, int32_t oom_kills)
 {
+    if (oom_kills >= 0)
+        return oom_kills > 0;
     if (t->end.how != END_KILLED || t->end.code != SIGKILL || count_oom_kills() <= a->oom_kills)
         return false;
     a->oom_kills++; /* one of them is explained */
@@ -511,7 +514,7 @@ void tasks_ended(struct agent *a, const struct keeper_message *m)
     if (m->stopped)
         set_stopped(a, t, killed);
     if (has_failed(t) && !m->stopped) {
-        t->end.oom = was_out_of_memory(a, t);
+        t->end.oom = was_out_of_memory(a, t, m->oom_kills);
         t->end.port_in_use = found_its_port_taken(a, t);
         read_error_file(a, t);
     }

@@ -80,11 +80,23 @@ static void rescale_judged(struct daemon *d, const struct daemon_job *job,
     events_end(d);
 }
 
+/* "key=value,key=value" for the log, cut to fit. */
+static void list_labels(const struct pliant_failure_item *item, char *buf, size_t size)
+{
+    size_t at = 0;
+
+    *buf = '\0';
+    for (uint32_t i = 0; i < item->n_labels && at < size; i++)
+        at += (size_t)snprintf(buf + at, size - at, "%s%s=%s", i > 0 ? "," : "",
+                               item->labels[i].key, item->labels[i].value);
+}
+
 static void failure(struct daemon *d, const struct daemon_job *job, const struct pliant_failure *f)
 {
     const struct pliant_failure_item *item = &f->items[f->n - 1];
     const char *reason = pliant_reason_name((enum pliant_reason)item->reason);
     struct json *j = events_begin(d, "failure", job);
+    char labels[512];
 
     json_string(j, "reason", reason);
     if (item->task.vertex.v) {
@@ -93,9 +105,12 @@ static void failure(struct daemon *d, const struct daemon_job *job, const struct
     }
     json_string(j, "node", item->node);
     json_string(j, "cause", item->cause);
+    json_labels(j, "labels", item->labels, item->n_labels);
     events_end(d);
-    log_line(4, "msg=\"failure\" job=%s reason=%s node=%s cause=%s", job->id, reason,
-             log_quoted(item->node).v, log_quoted(item->cause).v);
+    list_labels(item, labels, sizeof labels);
+    log_line(4, "msg=\"failure\" job=%s reason=%s node=%s cause=%s%s%s", job->id, reason,
+             log_quoted(item->node).v, log_quoted(item->cause).v, *labels ? " labels=" : "",
+             *labels ? log_quoted(labels).v : "");
 }
 
 static void savepoint_ended(struct daemon *d, struct daemon_job *job, const struct pliant_action *a)
@@ -291,6 +306,8 @@ static void carry_out(struct daemon *d, struct daemon_job *job, const struct pli
         group_report_taken(d, job, a);
         return;
     case PLIANT_ACT_RELEASE_RESULT: /* tasks keep their results themselves */
+    case PLIANT_ACT_DECIDED:
+    case PLIANT_ACT_BLOCK_NODE:
         return;
     case PLIANT_ACT_NOTIFY:
         notify(d, job, a);

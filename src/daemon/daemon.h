@@ -105,6 +105,7 @@ struct daemon_node {
 /* Of a worker that failed while others of its group still came up (group_launch.c). */
 struct held_end {
     enum pliant_death death;
+    uint8_t exit_code;
     char cause[PLIANT_CAUSE_MAX];
 };
 

@@ -351,6 +351,7 @@ bool group_holds_end(struct daemon *d, struct daemon_task *task, const struct pl
         return true; /* said again */
     task->held = need(calloc(1, sizeof *task->held));
     task->held->death = ev->failure.death;
+    task->held->exit_code = ev->failure.exit_code;
     snprintf(task->held->cause, sizeof task->held->cause, "%s", ev->failure.cause);
     job_fact(d, task->job, &up); /* it was up, however short */
     return true;
@@ -370,7 +371,8 @@ static void let_go(struct daemon *d, struct daemon_task *task, bool canceled)
                                    .failure = {.task = name,
                                                .recoverable = true,
                                                .cause = task->held->cause,
-                                               .death = task->held->death}};
+                                               .death = task->held->death,
+                                               .exit_code = task->held->exit_code}};
     job_fact(d, job, &ev);
     tell_task(d, job, task, canceled ? PLIANT_TASK_CANCELED : PLIANT_TASK_FAILED,
               canceled ? NULL : task->held->cause);

@@ -116,10 +116,7 @@ void node_store(struct daemon *d, const struct daemon_node *node)
     json_string(&j, "zone", node->zone);
     json_string(&j, "domain", node->domain);
     json_int(&j, "pid", node->pid);
-    json_begin(&j, "labels", '{');
-    for (size_t i = 0; i < node->n_labels; i++)
-        json_member(&j, node->labels[i].key, node->labels[i].value);
-    json_end(&j, '}');
+    json_labels(&j, "labels", node->labels, node->n_labels);
     write_drain(d, node, &j);
     json_end(&j, '}');
     about = need_json(&j);

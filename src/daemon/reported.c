@@ -4,6 +4,7 @@
  * attempt, so that hearing the same twice changes nothing.
  */
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 
 #include "daemon/agents_impl.h"
@@ -179,6 +180,27 @@ static enum pliant_death death_of(const struct end *end)
     return PLIANT_DEATH_CRASH;
 }
 
+/* 0: it has none. */
+static int signal_number(const char *name)
+{
+    for (int number = 1; number < NSIG; number++) {
+        const char *known = sigabbrev_np(number);
+
+        if (known && strcmp(known, name) == 0)
+            return number;
+    }
+    return 0;
+}
+
+/* As a shell tells it. */
+static uint8_t exit_code_of(const struct end *end)
+{
+    int number = signal_number(end->signal);
+    int64_t code = number > 0 ? 128 + number : end->code;
+
+    return code >= 0 && code <= UINT8_MAX ? (uint8_t)code : 0;
+}
+
 /* How it ended, as the core is to see it. What ends while it is being canceled was canceled, also
  * with code 0: it may not have done its work. False: the core is told later. */
 static bool end_fact(struct daemon *d, const struct named *n, enum pliant_task_state believed_state,
@@ -202,7 +224,8 @@ static bool end_fact(struct daemon *d, const struct named *n, enum pliant_task_s
             .failure = {.task = n->task,
                         .recoverable = true,
                         .cause = cause,
-                        .death = n->job->group ? death_of(end) : PLIANT_DEATH_ERROR}};
+                        .death = n->job->group ? death_of(end) : PLIANT_DEATH_ERROR,
+                        .exit_code = exit_code_of(end)}};
         if (was_started(end) && group_holds_end(d, n->known, &ev))
             return false;
     }

@@ -390,6 +390,11 @@ static void failure_item(struct daemon *d, const struct daemon_job *job,
     }
     json_string(j, "node", item->node[0] ? item->node : NULL);
     json_string(j, "cause", item->cause);
+    if (item->exit_code > 0)
+        json_uint(j, "exit_code", item->exit_code);
+    else
+        json_null(j, "exit_code");
+    json_labels(j, "labels", item->labels, item->n_labels);
     json_end(j, '}');
 }
 

@@ -13,6 +13,7 @@ static void item_free(const struct pliant_alloc *a, struct pliant_failure_item *
 {
     mem_free(a, (void *)(uintptr_t)item->node);
     mem_free(a, (void *)(uintptr_t)item->cause);
+    mem_free(a, (void *)(uintptr_t)item->labels);
 }
 
 static void entry_clear(const struct pliant_alloc *a, struct failure_entry *entry)
@@ -50,6 +51,49 @@ void failures_free(struct failures *f)
     f->n = 0;
 }
 
+static struct label_facts facts_of(const struct failures *f, const struct pliant_failure_item *item)
+{
+    bool of_task = item->task.vertex.v != 0;
+    bool lost =
+        item->reason == PLIANT_REASON_NODE_LOST || item->reason == PLIANT_REASON_DRAINING_NODE_LOST;
+
+    return (struct label_facts){
+        .kind = lost      ? LABEL_KIND_NODE
+                : of_task ? LABEL_KIND_TASK
+                          : LABEL_KIND_GLOBAL,
+        .exit_code = item->exit_code,
+        .cause = item->cause,
+        .node = item->node,
+        .vertex = of_task ? pliant_job_vertex_name(f->job, item->task.vertex) : ""};
+}
+
+uint32_t failures_labels_of(const struct failures *f, const struct pliant_failure_item *item,
+                            struct pliant_label ret[LABEL_KEYS_MAX])
+{
+    struct label_facts facts;
+
+    if (!f->rules)
+        return 0;
+    facts = facts_of(f, item);
+    return label_rules_apply(f->rules, &facts, ret);
+}
+
+int failures_label(const struct failures *f, struct pliant_failure_item *item)
+{
+    struct pliant_label found[LABEL_KEYS_MAX], *labels;
+    uint32_t n = failures_labels_of(f, item, found);
+
+    if (n == 0)
+        return 0;
+    labels = mem_resize(f->alloc, NULL, n, sizeof *labels);
+    if (!labels)
+        return -ENOMEM;
+    memcpy(labels, found, n * sizeof *labels);
+    item->labels = labels;
+    item->n_labels = n;
+    return 0;
+}
+
 int failures_add(struct failures *f, const struct pliant_failure_item *item)
 {
     struct pliant_failure_item copy = *item, *place;
@@ -60,7 +104,11 @@ int failures_add(struct failures *f, const struct pliant_failure_item *item)
     }
     copy.node = mem_text(f->alloc, item->node ? item->node : "", PLIANT_NAME_MAX);
     copy.cause = mem_text(f->alloc, item->cause ? item->cause : "", PLIANT_CAUSE_MAX);
-    place = copy.node && copy.cause ? vec_push(f->alloc, &f->present.items) : NULL;
+    copy.labels = NULL;
+    copy.n_labels = 0;
+    place = copy.node && copy.cause && failures_label(f, &copy) == 0
+                ? vec_push(f->alloc, &f->present.items)
+                : NULL;
     if (!place) {
         item_free(f->alloc, &copy);
         return -ENOMEM;

@@ -4,6 +4,8 @@
  * entry: the first is its root, the others are concurrent to it [S-HIST-1]. Entries form a
  * bounded FIFO [S-HIST-3]; an entry keeps at most FAILURES_KEPT failures and counts the rest.
  *
+ * Labels are put on each as it comes, by rules that it does not own [P-FO-5].
+ *
  * Owner   texts are copied; failures_free()
  * Errors  -ENOMEM, nothing changed
  */
@@ -12,6 +14,7 @@
 
 #include <pliant/pliant.h>
 
+#include "failover/labels.h"
 #include "util/vec.h"
 
 #define FAILURES_KEPT 64u
@@ -25,6 +28,8 @@ struct failure_entry {
 
 struct failures {
     const struct pliant_alloc *alloc;
+    const struct label_rules *rules; /* NULL: no labels */
+    const struct pliant_job *job;    /* whose vertices failures name, where there are rules */
     struct failure_entry present;
     struct failure_entry **ring; /* [size], made when first needed */
     uint32_t size, n, first;     /* entries; first = the oldest */
@@ -36,7 +41,7 @@ void failures_free(struct failures *f);
 /* The step is over: free what was evicted in it. */
 void failures_bury(struct failures *f);
 
-/* Copies the texts of *item; NULL is "". */
+/* Copies the texts of *item; NULL is "". Its labels are found anew. */
 int failures_add(struct failures *f, const struct pliant_failure_item *item);
 
 /* The same in front of all others. */
@@ -58,6 +63,12 @@ int failures_split(struct failures *f, uint32_t n, const struct pliant_failure *
  * oldest goes when there are too many. */
 struct failure_entry *failures_append(struct failures *f);
 void failures_show(struct failure_entry *entry);
+
+/* The labels that an item has to have; how many. */
+uint32_t failures_labels_of(const struct failures *f, const struct pliant_failure_item *item,
+                            struct pliant_label ret[LABEL_KEYS_MAX]);
+/* Put them on an item that has none yet, and whose texts are ours. */
+int failures_label(const struct failures *f, struct pliant_failure_item *item);
 
 /* Entry i, newest first, or NULL. */
 const struct pliant_failure *failures_at(const struct failures *f, size_t i);

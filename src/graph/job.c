@@ -68,11 +68,16 @@ static int check_bound(const struct pliant_vertex_spec *v, size_t i, const char 
                   value, max, max_is);
 }
 
+static uint32_t parallelism_of(const struct pliant_vertex_spec *v)
+{
+    return v->parallelism != 0 ? (uint32_t)v->parallelism : 1;
+}
+
 static uint32_t max_parallelism_of(const struct pliant_vertex_spec *v)
 {
     if (v->max_parallelism != 0)
         return (uint32_t)v->max_parallelism;
-    return key_groups_default_max((uint32_t)v->parallelism);
+    return key_groups_default_max(parallelism_of(v));
 }
 
 /* What holds in every mode; see pliant_job_check() for the rest. */
@@ -87,13 +92,13 @@ static int check_vertex(const struct pliant_vertex_spec *v, size_t i, struct pli
         return refuse(
             err, i, "slot_sharing_group",
             "vertex \"%s\": slot_sharing_group is not a name; accepted are " ACCEPTED_NAMES, v->id);
-    if (check_bound(v, i, "parallelism", v->parallelism, max, "", err) < 0)
+    if (v->parallelism != 0 && check_bound(v, i, "parallelism", v->parallelism, max, "", err) < 0)
         return -EINVAL;
     if (v->max_parallelism != 0 &&
         check_bound(v, i, "max_parallelism", v->max_parallelism, max, "", err) < 0)
         return -EINVAL;
     max = max_parallelism_of(v);
-    if (check_bound(v, i, "parallelism", v->parallelism, max, ", its max_parallelism", err) < 0)
+    if (check_bound(v, i, "parallelism", parallelism_of(v), max, ", its max_parallelism", err) < 0)
         return -EINVAL;
     if (v->min_parallelism == 0)
         return 0;
@@ -128,6 +133,24 @@ static int check_edge_end(size_t i, const char *field, uint32_t vertex, size_t n
                   i, field, vertex, n_vertices - 1);
 }
 
+/* Some send a record to a neighbour, the others to anybody. */
+static int check_partitioner(const struct pliant_edge_spec *edge, size_t i,
+                             struct pliant_error *err)
+{
+    bool pointwise = edge->partitioner == PLIANT_PARTITIONER_FORWARD ||
+                     edge->partitioner == PLIANT_PARTITIONER_RESCALE;
+
+    if (edge->partitioner == PLIANT_PARTITIONER_DEFAULT ||
+        ((unsigned)edge->partitioner <= PLIANT_PARTITIONER_RESCALE &&
+         pointwise == (edge->pattern == PLIANT_POINTWISE)))
+        return 0;
+    return refuse(err, i, "partitioner",
+                  "edges[%zu]: partitioner does not go with the edge's pattern; accepted are"
+                  " forward, rescale (pointwise) and hash, custom, rebalance, broadcast"
+                  " (all_to_all)",
+                  i);
+}
+
 static int check_edge(const struct pliant_job_spec *spec, size_t i, struct pliant_error *err)
 {
     const struct pliant_edge_spec *edge = &spec->edges[i];
@@ -141,7 +164,7 @@ static int check_edge(const struct pliant_job_spec *spec, size_t i, struct plian
     if (edge->exchange != PLIANT_PIPELINED && edge->exchange != PLIANT_BLOCKING)
         return refuse(err, i, "exchange",
                       "edges[%zu]: exchange is unknown; accepted are pipelined, blocking", i);
-    return 0;
+    return check_partitioner(edge, i, err);
 }
 
 /* Ranks have no key groups: what may run at most is what is wanted at most. */
@@ -268,9 +291,12 @@ static int copy_vertex(struct pliant_job *job, const struct pliant_vertex_spec *
     *name = (struct job_name){.key = put_string(strings, spec->id), .index = v};
     job->vertices[v] = (struct job_vertex){
         .name = name->key,
-        .parallelism = (uint32_t)spec->parallelism,
+        .parallelism = parallelism_of(spec),
         .min_parallelism = spec->min_parallelism ? (uint32_t)spec->min_parallelism : 1,
         .max_parallelism = max_parallelism_of(spec),
+        .fixed = spec->parallelism != 0,
+        .has_max = spec->max_parallelism != 0,
+        .no_concurrent_attempts = spec->no_concurrent_attempts,
     };
     return add_name(&job->names, name, job->alloc);
 }
@@ -479,12 +505,18 @@ static uint64_t fingerprint_of(const struct pliant_job *job)
         hash_number(&hash, job->vertices[v].parallelism);
         hash_number(&hash, job->vertices[v].min_parallelism);
         hash_number(&hash, job->vertices[v].max_parallelism);
+        hash_number(&hash, job->vertices[v].fixed);
+        hash_number(&hash, job->vertices[v].has_max);
+        hash_number(&hash, job->vertices[v].no_concurrent_attempts);
     }
     for (size_t i = 0; i < job->n_edges; i++) {
         hash_number(&hash, job->edges[i].from);
         hash_number(&hash, job->edges[i].to);
         hash_number(&hash, job->edges[i].pattern);
         hash_number(&hash, job->edges[i].exchange);
+        hash_number(&hash, job->edges[i].partitioner);
+        hash_number(&hash, job->edges[i].input);
+        hash_number(&hash, job->edges[i].splittable);
     }
     if (job->worker_group)
         hash_string(&hash, "worker group");

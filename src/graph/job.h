@@ -15,6 +15,9 @@
 struct job_vertex {
     const char *name;
     uint32_t parallelism, min_parallelism, max_parallelism;
+    bool fixed;   /* the job says its parallelism; else that is 1 */
+    bool has_max; /* ... its maximum; else that follows from its parallelism */
+    bool no_concurrent_attempts;
     uint32_t group;
 };
 

@@ -167,6 +167,11 @@ static void draw_policy(struct chaos *c)
     cfg->checkpoint_max_interval_ms = cfg->checkpoint_min_interval_ms + PICK(c, spans_ms);
 }
 
+static const char label_rules[] =
+    "exit=1-9, cause=*code* -> type=user; exit=128-255 -> type=killed;"
+    "kind=node, node=n1* -> pool=old, type=lost; kind=node -> type=node;"
+    "kind=global -> type=global; vertex=v0* -> first=yes";
+
 static void draw_limits(struct chaos *c)
 {
     static const int64_t timeouts_ms[] = {0, 1000, 30000, 180000}, leads_ms[] = {0, 1000, 5000};
@@ -184,6 +189,8 @@ static void draw_limits(struct chaos *c)
     cfg->slot_idle_timeout_ms = PICK(c, idle_ms);
     cfg->rescale_history_size = PICK(c, sizes);
     cfg->exception_history_size = PICK(c, sizes);
+    if (one_in(c, 2))
+        pliant_config_set(cfg, "pliant.failure-labels", label_rules, NULL);
 }
 
 static void draw_group(struct chaos *c)
@@ -417,6 +424,7 @@ static bool task_failed(struct chaos *c, const struct model *m, struct chaos_eve
     e->ev.failure.task = task;
     e->ev.failure.recoverable = !one_in(c, 256);
     e->ev.failure.cause = one_in(c, 4) ? NULL : "exit code 1";
+    e->ev.failure.exit_code = (uint8_t)(one_in(c, 4) ? below(c, 256) : below(c, 2));
     if (c->group)
         e->ev.failure.death = (enum pliant_death)below(c, PLIANT_DEATHS);
     if (c->fixed && one_in(c, 3))

@@ -462,6 +462,8 @@ static int on_action(struct host *h, int64_t now_ms, const struct pliant_action 
         return 0;
     case PLIANT_ACT_NOTIFY: /* simulated tasks do nothing about it */
     case PLIANT_ACT_RELEASE_RESULT:
+    case PLIANT_ACT_DECIDED:
+    case PLIANT_ACT_BLOCK_NODE:
     case PLIANT_ACT_REPORT_TAKEN:
     case PLIANT_ACT_REFUSED:
     case PLIANT_ACT_STATE_CHANGED:

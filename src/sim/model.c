@@ -1118,6 +1118,9 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
     case PLIANT_ACT_DEPLOY:
         deploy(m, act, sched);
         return;
+    case PLIANT_ACT_DECIDED:
+    case PLIANT_ACT_BLOCK_NODE:
+        return;
     case PLIANT_ACT_CANCEL:
         cancel(m, &act->task, now_ms);
         return;

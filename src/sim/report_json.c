@@ -179,6 +179,7 @@ static void failure(const struct report *r, struct json *j, const struct pliant_
     json_string(j, "node", root->node[0] ? root->node : NULL);
     json_string(j, "cause", root->cause);
     json_bool(j, "recoverable", root->recoverable);
+    json_labels(j, "labels", root->labels, root->n_labels);
     json_uint(j, "more", entry->n - 1 + entry->n_more);
     json_end(j, '}');
 }
@@ -255,11 +256,13 @@ static bool action(const struct report *r, struct json *j, const struct pliant_a
     case PLIANT_ACT_RESERVE:
     case PLIANT_ACT_RELEASE:
     case PLIANT_ACT_RELEASE_RESULT:
+    case PLIANT_ACT_DECIDED:
     case PLIANT_ACT_DEPLOY:
     case PLIANT_ACT_CANCEL:
     case PLIANT_ACT_CHECKPOINT:
     case PLIANT_ACT_REGISTER:
     case PLIANT_ACT_REPORT_TAKEN:
+    case PLIANT_ACT_BLOCK_NODE:
     case PLIANT_ACT_ARCHIVED:
     case PLIANT_ACTIONS:
         break;

@@ -182,6 +182,19 @@ static void show_savepoint(struct report *r, const struct pliant_action *a)
     fputc('\n', out);
 }
 
+/* Of the root; what failed is told already. */
+static void show_labels(struct report *r, const struct pliant_failure_item *root)
+{
+    if (root->n_labels == 0)
+        return;
+    line(r, "  labels");
+    for (uint32_t i = 0; i < root->n_labels; i++) {
+        fprintf(r->o.out, "%s%s=", i > 0 ? ", " : "", root->labels[i].key);
+        sentence_text(r->o.out, root->labels[i].value);
+    }
+    fputc('\n', r->o.out);
+}
+
 static void show_action(struct report *r, const struct pliant_action *a)
 {
     if (a->kind == PLIANT_ACT_STATE_CHANGED) {
@@ -192,6 +205,8 @@ static void show_action(struct report *r, const struct pliant_action *a)
         show_savepoint(r, a);
     } else if (a->kind == PLIANT_ACT_RESCALE_JUDGED) {
         show_judgement(r, a);
+    } else if (a->kind == PLIANT_ACT_FAILURE) {
+        show_labels(r, &a->failure.entry->items[0]);
     } else if (a->kind == PLIANT_ACT_REFUSED) {
         sentence_of_refusal(line(r, "  refused"), &r->view, a);
         fputc('\n', r->o.out);

@@ -170,6 +170,7 @@ static struct pliant_event failure_event(const struct sim *s, const struct trace
     if (t->kind == TRACE_TASK_FAILED) {
         ev.kind = PLIANT_EV_TASK_FAILED;
         ev.failure.task = task_of(s, t);
+        ev.failure.exit_code = (uint8_t)t->code;
         ev.failure.input_lost = t->input_lost;
         ev.failure.edge = t->edge;
         ev.failure.producer = t->producer;
@@ -233,6 +234,7 @@ static struct pliant_event exit_event(struct sim *s, const struct trace_event *t
     ev.failure.task = task_of(s, t);
     ev.failure.recoverable = true;
     ev.failure.death = death_of(t);
+    ev.failure.exit_code = (uint8_t)(t->signal > 0 ? EXIT_BY_SIGNAL + t->signal : t->code);
     snprintf(s->cause, sizeof s->cause, t->signal > 0 ? "killed by signal %lld" : "exit code %lld",
              (long long)(t->signal > 0 ? t->signal : t->code));
     ev.failure.cause = t->cause ? t->cause : s->cause;

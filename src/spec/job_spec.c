@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdalign.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "spec/doc_build.h"
@@ -15,6 +16,17 @@
 #define hash_alloc spec_memory
 
 #define TEXT_MAX 65536u /* bytes of an argument, a variable, a path */
+
+const char *const job_spec_partitioners[] = {
+    [PLIANT_PARTITIONER_DEFAULT] = "",
+    [PLIANT_PARTITIONER_HASH] = "hash",
+    [PLIANT_PARTITIONER_CUSTOM] = "custom",
+    [PLIANT_PARTITIONER_REBALANCE] = "rebalance",
+    [PLIANT_PARTITIONER_BROADCAST] = "broadcast",
+    [PLIANT_PARTITIONER_FORWARD] = "forward",
+    [PLIANT_PARTITIONER_RESCALE] = "rescale",
+    NULL,
+};
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -96,23 +108,39 @@ static int parallelism(const struct decoder *d, const struct doc *map, const cha
     return doc_optional(doc_int(d->f, map, key, 1, PLIANT_MAX_PARALLELISM, ret, d->err));
 }
 
-/* One of the words; the index is the enum's. */
+/* One of the words, which end with a NULL; the index is the enum's. "" is none. */
 static int word(const struct decoder *d, const struct doc *map, const char *key,
-                const char *const words[2], unsigned *ret)
+                const char *const *words, unsigned *ret)
 {
+    char accepted[128] = "";
     const char *text;
     int r = doc_string(d->f, map, key, PLIANT_NAME_MAX, &text, d->err);
 
     if (r < 0)
         return doc_optional(r);
-    for (unsigned i = 0; i < 2; i++) {
-        if (strcmp(words[i], text) != 0)
-            continue;
-        *ret = i;
-        return 0;
+    for (unsigned i = 0; words[i]; i++) {
+        size_t n = strlen(accepted);
+
+        if (*words[i] && strcmp(words[i], text) == 0) {
+            *ret = i;
+            return 0;
+        }
+        snprintf(accepted + n, sizeof accepted - n, "%s%s", n > 0 ? " | " : "", words[i]);
     }
-    return doc_error(d->f, doc_get(map, key), d->err, "is \"%.40s\"; accepted: %s | %s", text,
-                     words[0], words[1]);
+    return doc_error(d->f, doc_get(map, key), d->err, "is \"%.40s\"; accepted: %s", text, accepted);
+}
+
+static int truth(const struct decoder *d, const struct doc *map, const char *key, bool *ret)
+{
+    const struct doc *at = doc_get(map, key);
+
+    if (!at)
+        return 0;
+    if (at->kind != DOC_BOOL)
+        return doc_error(d->f, at, d->err, "is %s; accepted: true | false",
+                         doc_kind_name(at->kind));
+    *ret = at->truth;
+    return 0;
 }
 
 /* N, or [min, max]. */
@@ -240,14 +268,15 @@ static int decode_vertex(struct decoder *d, const struct doc *map, struct pliant
                                        "min_parallelism",
                                        "max_parallelism",
                                        "slot_sharing_group",
+                                       "concurrent_attempts",
                                        "command",
                                        "env",
                                        "cwd",
                                        "sim",
                                        NULL};
+    bool concurrent = true;
     int r = doc_known_keys(d->f, map, keys, d->err);
 
-    v->parallelism = 1;
     if (r == 0)
         r = needed(d, map, "id", "a name, once in the job",
                    doc_string(d->f, map, "id", PLIANT_NAME_MAX, &v->id, d->err));
@@ -260,6 +289,9 @@ static int decode_vertex(struct decoder *d, const struct doc *map, struct pliant
     if (r == 0)
         r = doc_optional(doc_string(d->f, map, "slot_sharing_group", PLIANT_NAME_MAX,
                                     &v->slot_sharing_group, d->err));
+    if (r == 0)
+        r = truth(d, map, "concurrent_attempts", &concurrent);
+    v->no_concurrent_attempts = !concurrent;
     if (r == 0)
         r = decode_sim(d, map, &ret->sim);
     if (r == 0)
@@ -442,10 +474,13 @@ static int edge_end(const struct decoder *d, const struct doc *edge, const char 
 
 static int decode_edge(const struct decoder *d, const struct doc *map, struct pliant_edge_spec *ret)
 {
-    static const char *const keys[] = {"from", "to", "pattern", "exchange", NULL};
-    static const char *const patterns[] = {"all_to_all", "pointwise"};
-    static const char *const exchanges[] = {"pipelined", "blocking"};
-    unsigned pattern = PLIANT_ALL_TO_ALL, exchange = PLIANT_PIPELINED;
+    static const char *const keys[] = {"from",        "to",    "pattern",    "exchange",
+                                       "partitioner", "input", "splittable", NULL};
+    static const char *const patterns[] = {"all_to_all", "pointwise", NULL};
+    static const char *const exchanges[] = {"pipelined", "blocking", NULL};
+    unsigned pattern = PLIANT_ALL_TO_ALL, exchange = PLIANT_PIPELINED,
+             partitioner = PLIANT_PARTITIONER_DEFAULT;
+    int64_t input = 0;
     int r = doc_known_keys(d->f, map, keys, d->err);
 
     if (r == 0)
@@ -456,6 +491,14 @@ static int decode_edge(const struct decoder *d, const struct doc *map, struct pl
         r = word(d, map, "pattern", patterns, &pattern);
     if (r == 0)
         r = word(d, map, "exchange", exchanges, &exchange);
+    if (r == 0)
+        r = word(d, map, "partitioner", job_spec_partitioners, &partitioner);
+    if (r == 0)
+        r = doc_optional(doc_int(d->f, map, "input", 1, UINT32_MAX, &input, d->err));
+    if (r == 0)
+        r = truth(d, map, "splittable", &ret->splittable);
+    ret->partitioner = (enum pliant_partitioner)partitioner;
+    ret->input = (uint32_t)input;
     ret->pattern = (enum pliant_pattern)pattern;
     ret->exchange = (enum pliant_exchange)exchange;
     return r;
@@ -574,7 +617,7 @@ static const struct doc *element(const struct doc *map, const char *key, uint32_
 int job_spec_error(const struct doc_file *f, const struct doc *map, const struct pliant_error *why,
                    struct spec_error *err)
 {
-    static const char *const of_edges[] = {"from", "to", "pattern", "exchange"};
+    static const char *const of_edges[] = {"from", "to", "pattern", "exchange", "partitioner"};
     const struct doc *at = map, *field;
     const char *list = "vertices";
 

@@ -20,6 +20,10 @@
 #define JOB_SPEC_FILE_MAX (64u * 1024u * 1024u) /* bytes */
 #define JOB_SIM_UNSET (-1)
 
+/* Words of the edges' `partitioner`, by enum pliant_partitioner; the first stands for none. Ends
+ * with a NULL. */
+extern const char *const job_spec_partitioners[];
+
 /* How fast the job is with p subtasks, against one; p is the smallest parallelism of a vertex. */
 enum job_speedup {
     JOB_SPEEDUP_LINEAR,

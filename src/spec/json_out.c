@@ -260,6 +260,14 @@ void json_member(struct json *j, const char *any_key, const char *s)
     json_string(j, NULL, s);
 }
 
+void json_labels(struct json *j, const char *key, const struct pliant_label *labels, size_t n)
+{
+    json_begin(j, key, '{');
+    for (size_t i = 0; i < n; i++)
+        json_member(j, labels[i].key, labels[i].value);
+    json_end(j, '}');
+}
+
 void json_slot(struct json *j, const char *key, const char *node, uint32_t index)
 {
     if (!start(j, key, 0))

@@ -24,6 +24,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <pliant/pliant.h>
+
 struct json {
     char *v; /* what was written and not flushed; not NUL-terminated */
     size_t n, cap;
@@ -52,6 +54,9 @@ void json_null(struct json *j, const char *key);
 
 /* A member whose key may hold any bytes. */
 void json_member(struct json *j, const char *any_key, const char *s);
+
+/* A map; the keys may hold any bytes. */
+void json_labels(struct json *j, const char *key, const struct pliant_label *labels, size_t n);
 
 /* "node/index": a slot. */
 void json_slot(struct json *j, const char *key, const char *node, uint32_t index);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "failover/labels.h"
 #include "spec/json_out.h"
 #include "spec/options.h"
 
@@ -142,6 +143,41 @@ static const char markdown_head[] =
     "Durations are a whole number and a unit (d, h, min, s, ms, us, ns; long names too; a number\n"
     "alone is milliseconds), or ISO-8601 such as `PT30S`. Words and units may have any case.\n";
 
+static const char markdown_tail[] =
+    "\n## Rules of pliant.failure-labels\n\n"
+    "A rule is conditions, an arrow, and labels; rules are divided by `;` or stand on lines of "
+    "their own:\n\n"
+    "```yaml\n"
+    "pliant.failure-labels: |\n"
+    "  cause=*CUDA out of memory* -> type=oom, owner=user\n"
+    "  exit=129-255, node=gpu-* -> type=killed, pool=gpu\n"
+    "  kind=node -> type=node, owner=provider\n"
+    "```\n\n"
+    "| condition | holds when |\n|---|---|\n"
+    "| `cause=PATTERN` | all of the cause's text, of which 512 bytes are kept, fits the pattern |\n"
+    "| `node=PATTERN` | the node's name does; of a failure without a node that is the empty text "
+    "|\n"
+    "| `vertex=PATTERN` | the vertex's name does; the same |\n"
+    "| `exit=137`, `exit=1-125` | the task ended with this exit code, or one of these. A task "
+    "that a signal killed counts as in a shell: 128 and the signal's number |\n"
+    "| `kind=task`, `kind=node`, `kind=global` | a task failed; its node was lost; something "
+    "failed that is no task |\n\n"
+    "In a pattern `*` is any text, `?` one letter, all else itself; case counts. A rule holds when "
+    "all its\nconditions do. Rules are looked at in their order, and for each key the first that "
+    "holds gives the\nvalue: put what is special first. A pattern or value with `,`, `;` or `->` "
+    "in it stands between quotation\nmarks; there is no way to write a quotation mark in them but "
+    "`?`. Keys are up to " LABEL_NUMBER(LABEL_KEY_MAX) " letters, digits and\n`_ . - /`, values up "
+                                                       "to " LABEL_NUMBER(
+                                                           LABEL_VALUE_MAX) " bytes; there are at "
+                                                                            "most " LABEL_NUMBER(LABEL_RULES_MAX) " rules with " LABEL_NUMBER(LABEL_CONDITIONS_MAX) " conditions, " LABEL_NUMBER(
+                                                                                LABELS_MAX) " label"
+                                                                                            "s "
+                                                                                            "and"
+                                                                                            " " LABEL_NUMBER(LABEL_KEYS_MAX) " keys in all,\nin " LABEL_NUMBER(PLIANT_FAILURE_LABELS_MAX) " bytes.\n\n"
+                                                                                                                                                                                          "Failures have their labels in the exception history, concurrent failures too, and in what is "
+                                                                                                                                                                                          "told of\nthem: `pliantctl failures`, the `failure` event, the log, `pliant-sim run`. Whether "
+                                                                                                                                                                                          "the job restarts does not\ndepend on them.\n";
+
 static int print_all_json(FILE *out)
 {
     const struct pliant_option *o;
@@ -173,6 +209,8 @@ int options_print(FILE *out, enum options_format format)
     errno = 0;
     for (size_t i = 0; (o = pliant_option_at(i)) != NULL; i++)
         print(out, o);
+    if (format == OPTIONS_MARKDOWN)
+        fputs(markdown_tail, out);
     if (fflush(out) != 0 || ferror(out))
         return -(errno ? errno : EIO);
     return 0;

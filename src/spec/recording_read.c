@@ -25,6 +25,8 @@ struct recording_decoder {
     struct VEC(struct pliant_label) labels;
     struct VEC(struct pliant_bounds) bounds;
     struct VEC(struct pliant_state_size) sizes;
+    struct VEC(struct pliant_output) outputs;
+    struct VEC(uint64_t) bytes; /* of all outputs */
 };
 
 struct recording {
@@ -239,6 +241,54 @@ static void sizes(struct reader *r, struct pliant_event *ev)
     ev->checkpoint.n_sizes = r->decoder->sizes.n;
 }
 
+static void output_bytes(struct reader *r, struct pliant_output *output)
+{
+    const struct doc *list = member(r, "bytes", DOC_LIST, "a list of numbers");
+
+    for (const struct doc *at = list ? list->child : NULL; at && !r->error; at = at->next) {
+        uint64_t *place = vec_push(spec_memory, &r->decoder->bytes);
+        int64_t bytes = 0;
+
+        if (!place)
+            r->error = doc_no_memory(&r->decoder->doc, r->err);
+        else
+            r->error =
+                doc_as_int(&r->decoder->doc, at, 0, (int64_t)PLIANT_BYTES_MAX, &bytes, r->err);
+        if (place)
+            *place = (uint64_t)bytes;
+        output->n++;
+    }
+}
+
+static void outputs(struct reader *r, struct pliant_event *ev)
+{
+    static const char *const keys[] = {"edge", "bytes", NULL};
+    const struct doc *list = has(r, "outputs") ? member(r, "outputs", DOC_LIST, "a list") : NULL;
+    size_t first = 0;
+
+    r->decoder->outputs.n = r->decoder->bytes.n = 0;
+    for (const struct doc *at = list ? list->child : NULL; at && !r->error; at = at->next) {
+        struct reader e = element(r, at, keys);
+        struct pliant_output *output = vec_push(spec_memory, &r->decoder->outputs);
+
+        if (!output) {
+            r->error = doc_no_memory(&r->decoder->doc, r->err);
+            return;
+        }
+        *output = (struct pliant_output){.edge = count(&e, "edge")};
+        output_bytes(&e, output);
+        r->error = e.error;
+    }
+    for (size_t i = 0; i < r->decoder->outputs.n; i++) { /* the bytes have their place by now */
+        struct pliant_output *output = &r->decoder->outputs.v[i];
+
+        output->bytes = r->decoder->bytes.v ? r->decoder->bytes.v + first : NULL;
+        first += output->n;
+    }
+    ev->finished.outputs = r->decoder->outputs.v;
+    ev->finished.n_outputs = r->decoder->outputs.n;
+}
+
 static void requirements(struct reader *r, struct pliant_event *ev)
 {
     static const char *const keys[] = {"vertex", "min", "max", NULL};
@@ -269,7 +319,7 @@ static void requirements(struct reader *r, struct pliant_event *ev)
 #define CHECKPOINT_KEYS                                                                            \
     "ev", "id", "own_accord", "counts", "triggered_at_ms", "path", "cause", "sizes"
 
-static const char *const keys_of[PLIANT_EVENTS][10] = {
+static const char *const keys_of[PLIANT_EVENTS][11] = {
     [PLIANT_EV_TICK] = {"ev"},
     [PLIANT_EV_START] = {"ev"},
     [PLIANT_EV_NODE_UP] = {NODE_KEYS, "slots", "zone", "domain", "labels"},
@@ -284,9 +334,10 @@ static const char *const keys_of[PLIANT_EVENTS][10] = {
     [PLIANT_EV_TASK_INITIALIZING] = {TASK_KEYS},
     [PLIANT_EV_TASK_RUNNING] = {TASK_KEYS},
     [PLIANT_EV_TASK_END_OF_DATA] = {TASK_KEYS},
-    [PLIANT_EV_TASK_FINISHED] = {TASK_KEYS},
+    [PLIANT_EV_TASK_FINISHED] = {TASK_KEYS, "outputs"},
     [PLIANT_EV_TASK_CANCELED] = {TASK_KEYS},
-    [PLIANT_EV_TASK_FAILED] = {TASK_KEYS, "recoverable", "cause", "death", "edge", "producer"},
+    [PLIANT_EV_TASK_FAILED] = {TASK_KEYS, "recoverable", "cause", "death", "exit_code", "edge",
+                               "producer"},
     [PLIANT_EV_GLOBAL_FAILURE] = {TASK_KEYS, "recoverable", "cause"},
     [PLIANT_EV_REPORT] = {TASK_KEYS, "call", "path"},
     [PLIANT_EV_CHECKPOINT_COMPLETED] = {CHECKPOINT_KEYS},
@@ -338,6 +389,16 @@ static enum pliant_death death(struct reader *r)
     return PLIANT_DEATH_ERROR;
 }
 
+static uint8_t exit_code(struct reader *r)
+{
+    uint32_t code = has(r, "exit_code") ? count(r, "exit_code") : 0;
+
+    if (!r->error && code > UINT8_MAX)
+        r->error = doc_error(&r->decoder->doc, doc_get(r->map, "exit_code"), r->err,
+                             "accepted: 0 to %u", UINT8_MAX);
+    return (uint8_t)code;
+}
+
 static void members(struct reader *r, struct pliant_event *ev)
 {
     switch (ev->kind) {
@@ -385,9 +446,12 @@ static void members(struct reader *r, struct pliant_event *ev)
     case PLIANT_EV_TASK_INITIALIZING:
     case PLIANT_EV_TASK_RUNNING:
     case PLIANT_EV_TASK_END_OF_DATA:
-    case PLIANT_EV_TASK_FINISHED:
     case PLIANT_EV_TASK_CANCELED:
         ev->task = task(r);
+        return;
+    case PLIANT_EV_TASK_FINISHED:
+        ev->finished.task = task(r);
+        outputs(r, ev);
         return;
     case PLIANT_EV_TASK_FAILED:
     case PLIANT_EV_GLOBAL_FAILURE:
@@ -395,6 +459,7 @@ static void members(struct reader *r, struct pliant_event *ev)
         ev->failure.recoverable = truth(r, "recoverable");
         ev->failure.cause = text_or_null(r, "cause");
         ev->failure.death = death(r);
+        ev->failure.exit_code = exit_code(r);
         ev->failure.input_lost = has(r, "edge");
         if (ev->failure.input_lost) {
             ev->failure.edge = count(r, "edge");
@@ -693,6 +758,8 @@ static void free_decoder(struct recording_decoder *decoder)
     vec_free(spec_memory, &decoder->labels);
     vec_free(spec_memory, &decoder->bounds);
     vec_free(spec_memory, &decoder->sizes);
+    vec_free(spec_memory, &decoder->outputs);
+    vec_free(spec_memory, &decoder->bytes);
     doc_free(&decoder->doc);
     quick_line_free(&decoder->quick);
 }

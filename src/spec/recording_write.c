@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "graph/job.h"
+#include "spec/job_spec.h"
 
 /* What texts of a step are made with. */
 struct writer {
@@ -25,10 +26,14 @@ static void write_vertices(struct json *j, const struct pliant_job *job)
 
         json_begin(j, NULL, '{');
         json_string(j, "id", v->name);
-        json_uint(j, "parallelism", v->parallelism);
+        if (v->fixed)
+            json_uint(j, "parallelism", v->parallelism);
         json_uint(j, "min_parallelism", v->min_parallelism);
-        json_uint(j, "max_parallelism", v->max_parallelism);
+        if (v->has_max)
+            json_uint(j, "max_parallelism", v->max_parallelism);
         json_string(j, "slot_sharing_group", job->groups[v->group]);
+        if (v->no_concurrent_attempts)
+            json_bool(j, "concurrent_attempts", false);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -45,6 +50,12 @@ static void write_edges(struct json *j, const struct pliant_job *job)
         json_string(j, "to", job->vertices[e->to].name);
         json_string(j, "pattern", e->pattern == PLIANT_POINTWISE ? "pointwise" : "all_to_all");
         json_string(j, "exchange", e->exchange == PLIANT_BLOCKING ? "blocking" : "pipelined");
+        if (e->partitioner != PLIANT_PARTITIONER_DEFAULT)
+            json_string(j, "partitioner", job_spec_partitioners[e->partitioner]);
+        if (e->input > 0)
+            json_uint(j, "input", e->input);
+        if (e->splittable)
+            json_bool(j, "splittable", true);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -62,7 +73,7 @@ static void write_group(struct json *j, const struct pliant_job *job)
 static void write_options(struct json *j, const struct pliant_config *cfg)
 {
     const struct pliant_option *option;
-    char value[256];
+    char value[PLIANT_FAILURE_LABELS_MAX + 1];
 
     json_begin(j, "options", '{');
     for (size_t i = 0; (option = pliant_option_at(i)); i++)
@@ -146,12 +157,8 @@ static void write_node_up(struct json *j, const struct pliant_event *ev)
     json_uint(j, "slots", ev->node_up.slots);
     write_text(j, "zone", ev->node_up.zone);
     write_text(j, "domain", ev->node_up.domain);
-    if (ev->node_up.n_labels == 0)
-        return;
-    json_begin(j, "labels", '{');
-    for (size_t i = 0; i < ev->node_up.n_labels; i++)
-        json_member(j, ev->node_up.labels[i].key, ev->node_up.labels[i].value);
-    json_end(j, '}');
+    if (ev->node_up.n_labels > 0)
+        json_labels(j, "labels", ev->node_up.labels, ev->node_up.n_labels);
 }
 
 static void write_sizes(const struct writer *w, const struct pliant_event *ev)
@@ -192,6 +199,26 @@ static void write_requirements(struct json *j, const struct pliant_event *ev)
         json_string(j, "vertex", bounds->vertex);
         json_int(j, "min", bounds->min);
         json_int(j, "max", bounds->max);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+/* Bytes are small enough for a number that every program reads exactly. */
+static void write_outputs(struct json *j, const struct pliant_event *ev)
+{
+    if (ev->finished.n_outputs == 0)
+        return;
+    json_begin(j, "outputs", '[');
+    for (size_t i = 0; i < ev->finished.n_outputs; i++) {
+        const struct pliant_output *output = &ev->finished.outputs[i];
+
+        json_begin(j, NULL, '{');
+        json_uint(j, "edge", output->edge);
+        json_begin(j, "bytes", '[');
+        for (uint32_t s = 0; s < output->n; s++)
+            json_uint(j, NULL, output->bytes[s]);
+        json_end(j, ']');
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -242,9 +269,12 @@ static void write_event_members(const struct writer *w, const struct pliant_even
     case PLIANT_EV_TASK_INITIALIZING:
     case PLIANT_EV_TASK_RUNNING:
     case PLIANT_EV_TASK_END_OF_DATA:
-    case PLIANT_EV_TASK_FINISHED:
     case PLIANT_EV_TASK_CANCELED:
         write_task(w, ev->task);
+        return;
+    case PLIANT_EV_TASK_FINISHED:
+        write_task(w, ev->finished.task);
+        write_outputs(j, ev);
         return;
     case PLIANT_EV_TASK_FAILED:
     case PLIANT_EV_GLOBAL_FAILURE:
@@ -253,6 +283,8 @@ static void write_event_members(const struct writer *w, const struct pliant_even
         write_text(j, "cause", ev->failure.cause);
         if (ev->failure.death != PLIANT_DEATH_ERROR)
             json_string(j, "death", pliant_death_name(ev->failure.death));
+        if (ev->failure.exit_code > 0)
+            json_uint(j, "exit_code", ev->failure.exit_code);
         if (ev->failure.input_lost) {
             json_uint(j, "edge", ev->failure.edge);
             json_uint(j, "producer", ev->failure.producer);
@@ -426,6 +458,10 @@ static void write_failure(const struct writer *w, const struct pliant_failure *f
         write_task(w, item->task);
         json_string(w->j, "node", item->node);
         json_string(w->j, "cause", item->cause);
+        if (item->exit_code > 0)
+            json_uint(w->j, "exit_code", item->exit_code);
+        if (item->n_labels > 0)
+            json_labels(w->j, "labels", item->labels, item->n_labels);
         json_end(w->j, '}');
     }
     json_end(w->j, ']');
@@ -462,6 +498,11 @@ static void write_action_members(const struct writer *w, const struct pliant_act
         json_uint(j, "edge", act->result.edge);
         write_task(w, act->result.producer);
         return;
+    case PLIANT_ACT_DECIDED:
+        write_vertex(w, "vertex", act->decided.vertex);
+        json_uint(j, "parallelism", act->decided.parallelism);
+        json_uint(j, "bytes", act->decided.bytes);
+        return;
     case PLIANT_ACT_DEPLOY:
         write_task(w, act->deploy.task);
         write_slot(w, "slot", act->deploy.slot);
@@ -489,6 +530,10 @@ static void write_action_members(const struct writer *w, const struct pliant_act
         return;
     case PLIANT_ACT_GIVE_UP_NODE:
         write_node(w, act->node.node);
+        return;
+    case PLIANT_ACT_BLOCK_NODE:
+        write_node(w, act->blocked.node);
+        write_instant(j, "until_at_ms", act->blocked.until_at_ms);
         return;
     case PLIANT_ACT_REFUSED:
         json_string(j, "reason", pliant_reason_name(act->flag[0]));

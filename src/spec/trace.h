@@ -85,7 +85,8 @@ struct trace_event {
     bool recoverable;
     const char *cause, *path; /* NULL: not given */
 
-    /* worker_exit: one of them is -1; report: `path` NULL is metrics only */
+    /* worker_exit: one of them is -1; task_failed: code, 0: not given; report: `path` NULL is
+     * metrics only */
     int64_t code, signal;
     uint64_t call;
 

@@ -41,7 +41,7 @@ static const char *const key_names[KEYS] = {
     "vertices", "code", "signal", "call",  "dir",   "edge",   "producer",
 };
 
-#define KEYS_OF_KIND 8
+#define KEYS_OF_KIND 9
 
 /* What each kind has: first the keys that it needs, then those that it may have. */
 static const struct kind_row {
@@ -63,8 +63,8 @@ static const struct kind_row {
     [TRACE_TASK_FINISHED] = {"task_finished", {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK}, 4, 4},
     [TRACE_TASK_CANCELED] = {"task_canceled", {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK}, 4, 4},
     [TRACE_TASK_FAILED] = {"task_failed",
-        {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK, KEY_RECOVERABLE, KEY_CAUSE, KEY_EDGE,
-         KEY_PRODUCER}, 4, 8},
+        {KEY_T, KEY_EV, KEY_VERTEX, KEY_SUBTASK, KEY_RECOVERABLE, KEY_CAUSE, KEY_CODE, KEY_EDGE,
+         KEY_PRODUCER}, 4, 9},
     [TRACE_GLOBAL_FAILURE] = {"global_failure", {KEY_T, KEY_EV, KEY_RECOVERABLE, KEY_CAUSE}, 2, 4},
     [TRACE_CREATION_FAILED] = {"creation_failed",
         {KEY_T, KEY_EV, KEY_RECOVERABLE, KEY_CAUSE}, 2, 4},
@@ -244,6 +244,9 @@ static int decode_lost_input(const struct object *o, struct trace_event *ev)
     return r;
 }
 
+#define EXIT_CODE_MAX 255
+#define SIGNAL_MAX 64
+
 static int decode_task(const struct object *o, struct trace_event *ev)
 {
     int64_t subtask = 0;
@@ -254,13 +257,12 @@ static int decode_task(const struct object *o, struct trace_event *ev)
     if (r == 0 && ev->kind == TRACE_TASK_FAILED)
         r = decode_failure(o, ev);
     if (r == 0 && ev->kind == TRACE_TASK_FAILED)
+        r = decode_int(o, KEY_CODE, 1, EXIT_CODE_MAX, &ev->code);
+    if (r == 0 && ev->kind == TRACE_TASK_FAILED)
         r = decode_lost_input(o, ev);
     ev->subtask = (uint32_t)subtask;
     return r;
 }
-
-#define EXIT_CODE_MAX 255
-#define SIGNAL_MAX 64
 
 static int decode_exit(const struct object *o, struct trace_event *ev)
 {

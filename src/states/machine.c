@@ -396,6 +396,7 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
     failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
                                                     .reason = (uint8_t)failure.why.reason,
                                                     .recoverable = ev->failure.recoverable,
+                                                    .exit_code = ev->failure.exit_code,
                                                     .task = id,
                                                     .node = node->name,
                                                     .cause = cause_or_missing(ev->failure.cause)});

@@ -235,6 +235,7 @@ struct pliant_sched {
     struct restart_strategy creation_retry;
     struct rescale_policy policy;
     struct failures failures;
+    struct label_rules *label_rules; /* that the failures' labels point into; NULL: none */
     struct checkpoint_facts checkpoints;
     struct group group;
     struct reports reports;

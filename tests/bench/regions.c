@@ -31,9 +31,11 @@ static void make_chain(struct chain *c, uint32_t vertices, uint32_t parallelism,
         v[i] = (struct pliant_vertex_spec){
             .id = names[i], .parallelism = parallelism, .max_parallelism = PLIANT_MAX_PARALLELISM};
         c->parallelism[i] = parallelism;
-        e[i] = (struct pliant_edge_spec){i, i + 1, PLIANT_POINTWISE,
-                                         i % cut_every == cut_every - 1 ? PLIANT_BLOCKING
-                                                                        : PLIANT_PIPELINED};
+        e[i] = (struct pliant_edge_spec){
+            .from = i,
+            .to = i + 1,
+            .pattern = PLIANT_POINTWISE,
+            .exchange = i % cut_every == cut_every - 1 ? PLIANT_BLOCKING : PLIANT_PIPELINED};
     }
     if (pliant_job_new(
             &(struct pliant_job_spec){

@@ -53,6 +53,7 @@ static const char *const OPTIONS[][2] = {
      "1000"},
     {"web.adaptive-scheduler.rescale-history.size", "4"},
     {"web.exception-history-size", "3"},
+    {"pliant.failure-labels", "kind=node -> type=lost; kind=task -> type=task, owner=user"},
 };
 
 static int life_begin(struct life *l, const struct pliant_alloc *alloc, bool fixed)

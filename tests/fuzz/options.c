@@ -18,7 +18,7 @@ static void check_config(const struct pliant_config *cfg)
 {
     const struct pliant_option *option;
     struct pliant_config again = *cfg, copy;
-    char text[64];
+    char text[PLIANT_FAILURE_LABELS_MAX + 1];
 
     assert(pliant_config_resolve(&again, NULL) == 0 && memcmp(&again, cfg, sizeof again) == 0);
     pliant_config_init(&copy);

@@ -75,8 +75,9 @@ static struct pliant_job *draw_job(struct bytes *b)
 {
     uint8_t shape = next(b);
     struct pliant_vertex_spec vertices[3];
-    struct pliant_edge_spec edges[2] = {{0, 1, PLIANT_ALL_TO_ALL, PLIANT_PIPELINED},
-                                        {1, 2, PLIANT_POINTWISE, PLIANT_PIPELINED}};
+    struct pliant_edge_spec edges[2] = {
+        {.from = 0, .to = 1, .pattern = PLIANT_ALL_TO_ALL, .exchange = PLIANT_PIPELINED},
+        {.from = 1, .to = 2, .pattern = PLIANT_POINTWISE, .exchange = PLIANT_PIPELINED}};
     struct pliant_job_spec spec = {
         .vertices = vertices, .n_vertices = 1u + shape % 3, .edges = edges};
     struct pliant_job *job;

@@ -62,6 +62,41 @@ void fake_until_file(const char *path)
     cr_assert(access(path, F_OK) == 0, "%s did not appear", path);
 }
 
+static pid_t pid_in(const char *path)
+{
+    char *text = fake_read_file(path);
+    pid_t pid = (pid_t)strtol(text, NULL, 10);
+
+    free(text);
+    cr_assert_gt(pid, 1, "%s", path);
+    return pid;
+}
+
+void fake_until_ready(struct fake *f, int id)
+{
+    char path[160];
+
+    snprintf(path, sizeof path, "%s/tasks/%d/work/ready", f->work, id);
+    fake_until_file(path);
+}
+
+int64_t fake_daemon_of(struct fake *f, int id)
+{
+    char path[160];
+
+    snprintf(path, sizeof path, "%s/tasks/%d/work/daemon", f->work, id);
+    fake_until_file(path);
+    return pid_in(path);
+}
+
+pid_t fake_keeper(const struct fake *f)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/keeper.lock", f->work);
+    return pid_in(path);
+}
+
 static void run(const char *const *argv)
 {
     pid_t pid;

@@ -66,6 +66,11 @@ bool fake_bool(const struct doc *d, const char *path);
 void fake_deploy(struct fake *f, int subtask, int attempt, const char *script, const char *more);
 void fake_stop(struct fake *f, int subtask, int attempt, int timeout_ms);
 
+/* A task has written a file in its private directory, `id` is the agent's number of it: */
+void fake_until_ready(struct fake *f, int id);  /* "ready" */
+int64_t fake_daemon_of(struct fake *f, int id); /* "daemon", with the pid of a descendant */
+pid_t fake_keeper(const struct fake *f);        /* the agent's keeper */
+
 bool fake_lives(int64_t pid); /* and is no zombie */
 void fake_until_gone(int64_t pid);
 void fake_until_file(const char *path);

@@ -130,6 +130,7 @@ def test_a_worker_is_killed(service):
     service.ctl("record", g.job, "--output", recording, json_out=False)
     subprocess.run([service.programs / "pliant-sim", "replay", recording], check=True)
     equal("causes", [item["cause"] for item in g.failures()[0]][:1], ["killed by SIGKILL"])
+    equal("exit codes", [item["exit_code"] for item in g.failures()[0]][:1], [128 + signal.SIGKILL])
 
 
 def test_a_worker_hangs(service):

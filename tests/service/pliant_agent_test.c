@@ -274,16 +274,8 @@ Test(agent, keeps_an_ended_task_until_it_is_forgotten)
 /* ---- stopping
  * ---------------------------------------------------------------------------------------- */
 
+/* Its traps are set once it has written `ready` in its private directory. */
 #define DEAF "trap '' TERM; touch ready; while :; do sleep 0.05; done"
-
-/* A task that wrote `ready` in its private directory has set its traps. */
-static void until_ready(int id)
-{
-    char path[160];
-
-    snprintf(path, sizeof path, "%s/tasks/%d/work/ready", f.work, id);
-    fake_until_file(path);
-}
 
 Test(agent, kills_what_is_deaf_to_the_stop_after_its_own_timeout) /* [W-SIG-1, W-SIG-2] */
 {
@@ -293,8 +285,8 @@ Test(agent, kills_what_is_deaf_to_the_stop_after_its_own_timeout) /* [W-SIG-1, W
     fake_deploy(&f, 0, 1, DEAF, "");
     fake_deploy(&f, 1, 1, DEAF, "");
     fake_deploy(&f, 2, 1, "exec sleep 1000", "");
-    until_ready(0);
-    until_ready(1);
+    fake_until_ready(&f, 0);
+    fake_until_ready(&f, 1);
     since_ms = fake_now_ms();
     fake_send(&f, MESSAGE_STOP,
               "{\"tasks\":[{" FAKE_TASK ",\"stop_timeout_ms\":600000},{" FAKE_TASK
@@ -313,7 +305,7 @@ Test(agent, kills_at_the_latest_when_the_deadline_says_so) /* [W-SIG-3] */
 
     start();
     fake_deploy(&f, 0, 1, DEAF, "");
-    until_ready(0);
+    fake_until_ready(&f, 0);
     clock_gettime(CLOCK_REALTIME, &t);
     fake_send(&f, MESSAGE_STOP,
               "{\"tasks\":[{" FAKE_TASK ",\"stop_timeout_ms\":600000,\"kill_at_unix_ms\":%lld}]}",
@@ -326,34 +318,20 @@ Test(agent, kills_at_the_latest_when_the_deadline_says_so) /* [W-SIG-3] */
     "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' &) ; "                                      \
     "while [ ! -s daemon ]; do sleep 0.01; done; "
 
-static int64_t daemon_of(int id)
-{
-    char path[160], *text;
-    int64_t pid;
-
-    snprintf(path, sizeof path, "%s/tasks/%d/work/daemon", f.work, id);
-    fake_until_file(path);
-    text = fake_read_file(path);
-    pid = strtoll(text, NULL, 10);
-    free(text);
-    cr_assert_gt(pid, 1);
-    return pid;
-}
-
 Test(agent, leaves_no_descendant_behind) /* [W-SIG-5] */
 {
     start();
     fake_deploy(&f, 0, 1, DAEMON "touch ready; exec sleep 1000", "");
     fake_deploy(&f, 1, 1, DAEMON "touch ready; exec sleep 1000", "");
-    until_ready(0);
-    until_ready(1);
+    fake_until_ready(&f, 0);
+    fake_until_ready(&f, 1);
     fake_stop(&f, 0, 1, 30000);
     fake_state(&f, 0, 1, "ended");
-    cr_expect(!fake_lives(daemon_of(0)), "told as ended only when all of it is gone");
-    cr_expect(fake_lives(daemon_of(1)), "that of another task lives on");
+    cr_expect(!fake_lives(fake_daemon_of(&f, 0)), "told as ended only when all of it is gone");
+    cr_expect(fake_lives(fake_daemon_of(&f, 1)), "that of another task lives on");
     fake_deploy(&f, 2, 1, DAEMON "exit 0", "");
     fake_state(&f, 2, 1, "ended");
-    cr_expect(!fake_lives(daemon_of(2)));
+    cr_expect(!fake_lives(fake_daemon_of(&f, 2)));
 }
 
 Test(agent, lets_the_rest_of_the_group_clean_up_when_the_first_process_has_ended)
@@ -365,7 +343,7 @@ Test(agent, lets_the_rest_of_the_group_clean_up_when_the_first_process_has_ended
                 "sh -c 'trap \"sleep 0.3; touch ../../../cleaned; exit\" TERM; touch ready; "
                 "while :; do sleep 0.05; done' & wait",
                 "");
-    until_ready(0);
+    fake_until_ready(&f, 0);
     fake_stop(&f, 0, 1, 30000);
     fake_state(&f, 0, 1, "ended");
     snprintf(path, sizeof path, "%s/cleaned", f.work);
@@ -374,19 +352,6 @@ Test(agent, lets_the_rest_of_the_group_clean_up_when_the_first_process_has_ended
 
 /* ---- the death of agent and keeper
  * --------------------------------------------------------------------- */
-
-static pid_t keeper_pid(void)
-{
-    char path[128], *text;
-    pid_t pid;
-
-    snprintf(path, sizeof path, "%s/keeper.lock", f.work);
-    text = fake_read_file(path);
-    pid = (pid_t)strtol(text, NULL, 10);
-    free(text);
-    cr_assert_gt(pid, 1);
-    return pid;
-}
 
 Test(agent, takes_its_tasks_along_when_it_is_killed_and_says_so_at_once)
 {
@@ -398,13 +363,13 @@ Test(agent, takes_its_tasks_along_when_it_is_killed_and_says_so_at_once)
     snprintf(incarnation, sizeof incarnation, "%s", fake_text(fake_hello(&f), "incarnation"));
     fake_deploy(&f, 0, 1, DEAF, "");
     pid = fake_int(fake_state(&f, 0, 1, "running"), "pid");
-    until_ready(0);
+    fake_until_ready(&f, 0);
     fake_signal(&f, SIGKILL);
     d = fake_next(&f, MESSAGE_GOODBYE);
     cr_expect_str_eq(fake_text(d, "node"), "n1");
     cr_expect_str_eq(fake_text(d, "incarnation"), incarnation);
     fake_until_gone(pid);
-    fake_until_gone(keeper_pid());
+    fake_until_gone(fake_keeper(&f));
 }
 
 Test(agent, reports_tasks_whose_keeper_was_killed_and_goes_on)
@@ -415,9 +380,9 @@ Test(agent, reports_tasks_whose_keeper_was_killed_and_goes_on)
     start();
     fake_deploy(&f, 0, 1, DAEMON "touch ready; exec sleep 1000", "");
     fake_state(&f, 0, 1, "running");
-    until_ready(0);
-    daemon = daemon_of(0);
-    kill(keeper_pid(), SIGKILL);
+    fake_until_ready(&f, 0);
+    daemon = fake_daemon_of(&f, 0);
+    kill(fake_keeper(&f), SIGKILL);
     d = fake_state(&f, 0, 1, "ended");
     cr_expect_str_eq(fake_text(d, "end.how"), "killed");
     cr_expect(!fake_lives(fake_int(d, "pid")));
@@ -436,7 +401,7 @@ Test(agent, ends_what_an_earlier_life_left_behind_before_it_offers_slots) /* kno
     fake_deploy(&f, 0, 1, "exec sleep 1000", "");
     pid = fake_int(fake_state(&f, 0, 1, "running"), "pid");
     kill(f.agent, SIGSTOP);
-    kill(keeper_pid(), SIGKILL);
+    kill(fake_keeper(&f), SIGKILL);
     fake_signal(&f, SIGKILL);
     fake_wait(&f);
     cr_assert(fake_lives(pid));
@@ -452,7 +417,7 @@ Test(agent, waits_for_the_end_of_an_earlier_life_when_it_is_started_at_once) /* 
     start();
     fake_deploy(&f, 0, 1, DEAF, "");
     pid = fake_int(fake_state(&f, 0, 1, "running"), "pid");
-    until_ready(0);
+    fake_until_ready(&f, 0);
     fake_signal(&f, SIGKILL);
     fake_wait(&f);
     start();
@@ -548,7 +513,7 @@ Test(agent, drains_its_node_on_sigterm_and_ends_with_its_last_task) /* [W-PRE-21
     fake_state(&f, 0, 1, "ended");
     fake_next(&f, MESSAGE_GOODBYE);
     cr_expect_eq(fake_wait(&f), 0);
-    fake_until_gone(keeper_pid());
+    fake_until_gone(fake_keeper(&f));
 }
 
 Test(agent, ends_at_the_deadline_of_its_drain_whatever_tasks_do) /* known trouble 105 */
@@ -560,7 +525,7 @@ Test(agent, ends_at_the_deadline_of_its_drain_whatever_tasks_do) /* known troubl
     fake_hello(&f);
     fake_deploy(&f, 0, 1, DEAF, "");
     pid = fake_int(fake_state(&f, 0, 1, "running"), "pid");
-    until_ready(0);
+    fake_until_ready(&f, 0);
     since_ms = fake_now_ms();
     fake_signal(&f, SIGTERM);
     d = fake_state(&f, 0, 1, "ended");
@@ -577,7 +542,7 @@ Test(agent, does_not_tell_success_of_what_it_has_stopped_itself) /* known troubl
     fake_agent(&f, "--drain-timeout", "6 s", NULL); /* the last third is for stopping */
     fake_hello(&f);
     fake_deploy(&f, 0, 1, "trap 'exit 0' TERM; touch ready; while :; do sleep 0.02; done", "");
-    until_ready(0);
+    fake_until_ready(&f, 0);
     fake_signal(&f, SIGTERM);
     d = fake_state(&f, 0, 1, "ended");
     cr_expect_str_eq(fake_text(d, "end.how"), "killed");
@@ -596,7 +561,7 @@ Test(agent, ends_at_once_when_asked_twice)
         start();
         fake_deploy(&f, 0, 1, "trap '' INT;" DEAF, "");
         pid = fake_int(fake_state(&f, 0, 1, "running"), "pid");
-        until_ready(0);
+        fake_until_ready(&f, 0);
         fake_signal(&f, signals[i]);
         while (!fake_has_ended(&f)) {
             kill(f.agent, signals[i]); /* two that come at once count as one */
@@ -621,7 +586,7 @@ Test(agent, hands_signals_to_its_tasks) /* [W-SIG-4] */
                 "for s in HUP QUIT USR1 USR2 INT; do trap \"touch $s\" $s; done; touch ready; "
                 "while :; do sleep 0.02; done",
                 "");
-    until_ready(0);
+    fake_until_ready(&f, 0);
     fake_signal(&f, SIGUSR2); /* not listed */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fake_signal(&f, rows[i].signal);

@@ -92,8 +92,8 @@ def trouble_071_089(service):
 
 
 def trouble_074(service):
-    """The history of failures is there after any number of restarts."""
-    service.start_daemon(*BRISK)
+    """The history of failures is there after any number of restarts, with its labels [P-FO-5]."""
+    service.start_daemon(*BRISK, "-D", "pliant.failure-labels=exit=1-127, node=n? -> type=user")
     service.start_agent("n1")
     job = service.submit_text(job_text("exit 7", attempts=9))
     service.wait("the job fails", lambda: status_is(service, job, "FAILED"))
@@ -103,6 +103,8 @@ def trouble_074(service):
         service.daemon.kill()
         service.start_daemon()
         check(causes(service, job) == before, f"after a restart: {causes(service, job)}")
+        item = service.ctl("failures", job)["failures"][0]["items"][0]
+        check((item["exit_code"], item["labels"]) == (7, {"type": "user"}), f"its last one: {item}")
 
 
 def trouble_076_087(service):

@@ -58,6 +58,27 @@ tail -1 "$work/out" | grep -q '"t":10000' || fail "--until: $(tail -1 "$work/out
 expect 0 '' sh -c "$run --trace - --json <$work/trace.jsonl"
 expect 0 '' sh -c "$run --trace - --json <$work/trace.jsonl | tail -1 >$work/piped"
 expect 0 '' $run $trace -D restart-strategy.type=none --until 100000
+
+# ---- labels of failures
+{
+    cat "$work/trace.jsonl"
+    echo '{"t":400000,"ev":"task_failed","vertex":"map","subtask":0,"cause":"oom","code":137}'
+} >"$work/failed.jsonl"
+cat >"$work/labels.yaml" <<'OPTIONS'
+pliant.failure-labels: |
+  exit=128-255 -> type=killed
+  kind=node -> type=node, owner=provider
+OPTIONS
+labels="--trace $work/failed.jsonl --config $work/labels.yaml"
+expect 0 '' $run $labels
+grep -q ' labels  *type=node, owner=provider$' "$work/out" || fail "no label: $(cat "$work/out")"
+grep -q ' labels  *type=killed$' "$work/out" || fail "no label: $(cat "$work/out")"
+expect 0 '' $run $labels --json
+grep -q '"kind":"failure".*"cause":"oom".*"labels":{"type":"killed"}' "$work/out" ||
+    fail "no label: $(grep failure "$work/out")"
+expect 2 'at byte 6, "-> a=b": accepted: a text after =' $run $labels -D 'pliant.failure-labels=exit=-> a=b'
+sed -i 's/128-255/0-255/' "$work/labels.yaml"
+expect 2 'labels.yaml:1: pliant.failure-labels: at byte 1, "exit=0-255' $run $labels
 expect 1 '' $run $trace -D restart-strategy.type=none # the job failed
 expect 0 '' $sim options
 expect 0 '' $sim options --json

@@ -111,7 +111,7 @@ Test(agent_keeper, starts_a_process_in_a_session_of_its_own)
     int status;
 
     start.argv = script;
-    cr_assert_eq(start_process(&start, &pid, why, sizeof why), 0, "%s", why);
+    cr_assert_eq(start_process(&start, -1, &pid, why, sizeof why), 0, "%s", why);
     waitpid(pid, &status, 0);
     cr_expect_eq(WEXITSTATUS(status), 7);
 }
@@ -124,15 +124,15 @@ Test(agent_keeper, says_why_a_process_does_not_start)
     pid_t pid;
 
     start.argv = nothing;
-    cr_expect_eq(start_process(&start, &pid, why, sizeof why), -ENOENT);
+    cr_expect_eq(start_process(&start, -1, &pid, why, sizeof why), -ENOENT);
     cr_expect_str_eq(why, "cannot run no-such-program: No such file or directory");
     start = example();
     start.cwd = "/no/such";
-    cr_expect_eq(start_process(&start, &pid, why, sizeof why), -ENOENT);
+    cr_expect_eq(start_process(&start, -1, &pid, why, sizeof why), -ENOENT);
     cr_expect(strstr(why, "cannot enter the directory /no/such"));
     start = example();
     start.stderr_path = "/no/such/log";
-    cr_expect_eq(start_process(&start, &pid, why, sizeof why), -ENOENT);
+    cr_expect_eq(start_process(&start, -1, &pid, why, sizeof why), -ENOENT);
     cr_expect(strstr(why, "/no/such/log"), "it names the file: %s", why);
     while (waitpid(-1, NULL, WNOHANG) > 0)
         continue;
@@ -159,7 +159,7 @@ Test(agent_kin, knows_its_children_and_marks)
 
     start.argv = sleeper;
     start.envp = marked;
-    cr_assert_eq(start_process(&start, &pid, why, sizeof why), 0);
+    cr_assert_eq(start_process(&start, -1, &pid, why, sizeof why), 0);
     kin_children(count, &n);
     cr_expect_eq(n, 1);
     for (int i = 0; i < 10000 && !kin_has_mark(pid, KIN_MARK "/kin/test/dir/"); i++)

@@ -115,7 +115,7 @@ Test(config, each_row_is_whole_and_reads_its_own_defaults)
     for (size_t i = 0; (o = pliant_option_at(i)) != NULL; i++) {
         const char *defaults[] = {o->default_text, o->reactive_default_text};
         struct pliant_config cfg;
-        char text[64];
+        char text[PLIANT_FAILURE_LABELS_MAX + 1];
 
         cr_expect(o->key && o->accepted && o->help && o->default_text, "row %zu", i);
         cr_expect(strlen(o->key) < sizeof((struct pliant_error *)0)->field);
@@ -434,7 +434,7 @@ Test(config, resolves_once_and_for_all_and_is_made_again_from_its_texts)
     for (size_t i = 0; i < N(rows); i++) {
         struct pliant_config cfg = resolved(rows[i]), again = cfg, copy;
         const struct pliant_option *o;
-        char text[64];
+        char text[PLIANT_FAILURE_LABELS_MAX + 1];
 
         cr_assert(eq(int, pliant_config_resolve(&again, NULL), 0));
         cr_expect(memcmp(&cfg, &again, sizeof cfg) == 0);

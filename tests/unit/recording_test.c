@@ -18,6 +18,8 @@
 
 static const struct pliant_label labels[] = {{"gpu", "a100"}, {"\xc3\xa4\"", ""}};
 static const struct pliant_state_size sizes[] = {{{1}, 0, UINT64_MAX}, {{2}, 7, 0}};
+static const uint64_t bytes[] = {PLIANT_BYTES_MAX, 0, 7};
+static const struct pliant_output outputs[] = {{0, 2, bytes}, {4, 0, NULL}, {1, 1, bytes + 2}};
 static const struct pliant_bounds bounds[] = {{"src", 1, 3}, {"nobody", -1, INT64_MIN}};
 
 /* Each kind, with everything that it can have and with nothing. */
@@ -41,6 +43,7 @@ static const struct pliant_event events[] = {
     {.kind = PLIANT_EV_TASK_RUNNING, .task = TASK},
     {.kind = PLIANT_EV_TASK_END_OF_DATA, .task = TASK},
     {.kind = PLIANT_EV_TASK_FINISHED, .task = TASK},
+    {.kind = PLIANT_EV_TASK_FINISHED, .finished = {TASK, outputs, 3}},
     {.kind = PLIANT_EV_TASK_CANCELED, .task = {{1}, 0, 0}},
     {.kind = PLIANT_EV_TASK_FAILED,
      .failure = {.task = TASK, .recoverable = true, .cause = "\",\"actions\":[]}"}},
@@ -52,6 +55,7 @@ static const struct pliant_event events[] = {
          {.task = TASK, .recoverable = true, .cause = "oom", .death = PLIANT_DEATH_PORT_IN_USE}},
     {.kind = PLIANT_EV_TASK_FAILED,
      .failure = {TASK, true, "gone", PLIANT_DEATH_ERROR, true, 0, 17}},
+    {.kind = PLIANT_EV_TASK_FAILED, .failure = {.task = TASK, .cause = "", .exit_code = 255}},
     {.kind = PLIANT_EV_GLOBAL_FAILURE, .failure = {.recoverable = false}},
     {.kind = PLIANT_EV_GLOBAL_FAILURE, .failure = {.recoverable = true, .cause = ""}},
     {.kind = PLIANT_EV_REPORT, .report = {TASK, UINT64_MAX, "/c/1"}},
@@ -83,22 +87,33 @@ struct setup {
     pliant_node_id node;     /* n2 */
 };
 
+#define RULE "cause=*\xc3\xa4\"\\*, exit=1-255 -> type=bad;\n"
+
 static struct setup set_up(void)
 {
     static const struct pliant_vertex_spec vertices[] = {
         {.id = "src", .parallelism = 4, .max_parallelism = 8},
-        {.id = "map", .parallelism = 4, .min_parallelism = 2, .slot_sharing_group = "g"}};
+        {.id = "map", .slot_sharing_group = "g", .no_concurrent_attempts = true}};
     static const struct pliant_edge_spec edges[] = {{0, 1, PLIANT_POINTWISE, PLIANT_BLOCKING},
+                                                    {.from = 0,
+                                                     .to = 1,
+                                                     .partitioner = PLIANT_PARTITIONER_BROADCAST,
+                                                     .input = 3,
+                                                     .splittable = true},
                                                     {0, 1, PLIANT_ALL_TO_ALL, PLIANT_PIPELINED}};
-    const struct pliant_job_spec spec = {"wc.1", vertices, 2, edges, 2, false};
+    const struct pliant_job_spec spec = {"wc.1", vertices, 2, edges, 3, false};
     const struct pliant_job_spec plain = {"wc.1", vertices, 2, NULL, 0, false};
     struct setup x = {.job = NULL};
     struct pliant_actions acts;
+    char rules[PLIANT_FAILURE_LABELS_MAX / 2]; /* long, with what must be escaped */
 
     pliant_config_init(&x.cfg);
     x.cfg.seed = INT64_MAX;
     pliant_config_set(&x.cfg, "execution.checkpointing.interval", "2 s", NULL);
     pliant_config_set(&x.cfg, "jobmanager.scheduler", "adaptive", NULL);
+    for (size_t i = 0; i + sizeof RULE <= sizeof rules; i += sizeof RULE - 1)
+        memcpy(rules + i, RULE, sizeof RULE);
+    cr_assert(eq(int, pliant_config_set(&x.cfg, "pliant.failure-labels", rules, NULL), 0));
     cr_assert(eq(int, pliant_config_resolve(&x.cfg, NULL), 0));
     cr_assert(eq(int, pliant_job_new(&spec, NULL, &x.job, NULL), 0));
     cr_assert(eq(int, pliant_job_new(&plain, NULL, &x.plain, NULL), 0));
@@ -185,7 +200,7 @@ Test(recording, keeps_the_job_and_the_options)
     struct json j;
     struct recording *rec = NULL;
     struct spec_error err = {""};
-    char ours[256], theirs[256];
+    char ours[PLIANT_FAILURE_LABELS_MAX + 1], theirs[PLIANT_FAILURE_LABELS_MAX + 1];
     size_t size;
 
     json_init(&j, NULL);
@@ -226,8 +241,16 @@ static const struct pliant_rescale rescale = {.id = {0xab, 1},
                                               .spans = rescale_spans,
                                               .n_spans = 2};
 static const struct pliant_failure_item failure_items[] = {
-    {9, PLIANT_REASON_TASK_FAILED, true, TASK, "n1", "oom"},
-    {10, PLIANT_REASON_GLOBAL_FAILURE, false, {{0}, 0, 0}, "", ""}};
+    {.at_ms = 9,
+     .reason = PLIANT_REASON_TASK_FAILED,
+     .recoverable = true,
+     .exit_code = 137,
+     .task = TASK,
+     .node = "n1",
+     .cause = "oom",
+     .n_labels = 2,
+     .labels = (const struct pliant_label[]){{"type", "oom"}, {"owner", "user"}}},
+    {.at_ms = 10, .reason = PLIANT_REASON_GLOBAL_FAILURE, .node = "", .cause = ""}};
 static const struct pliant_failure failure = {failure_items, 2, 3};
 
 Test(recording, writes_every_action)
@@ -244,6 +267,10 @@ Test(recording, writes_every_action)
         {{.kind = PLIANT_ACT_RELEASE, .release = {1, slots}}, "\"slots\":[\"n1/0\"]"},
         {{.kind = PLIANT_ACT_RELEASE_RESULT, .result = {TASK, 2}},
          "\"edge\":2,\"vertex\":\"map\",\"subtask\":3,\"attempt\":4"},
+        {{.kind = PLIANT_ACT_DECIDED, .decided = {{2}, 3, 4294967296}},
+         "\"vertex\":\"map\",\"parallelism\":3,\"bytes\":4294967296"},
+        {{.kind = PLIANT_ACT_BLOCK_NODE, .blocked = {x.node, 60000}},
+         "\"node\":\"n2\",\"incarnation\":\"1\",\"until_at_ms\":60000"},
         {{.kind = PLIANT_ACT_DEPLOY, .deploy = {TASK, slots[1], 0}},
          "\"vertex\":\"map\",\"subtask\":3,\"attempt\":4,\"slot\":\"n2/1\""},
         {{.kind = PLIANT_ACT_CANCEL, .task = TASK},
@@ -291,7 +318,8 @@ Test(recording, writes_every_action)
          "\"judgement\":\"cost\",\"from\":4,\"to\":5,\"gain\":600000,\"cost\":900000"},
         {{.kind = PLIANT_ACT_FAILURE, .failure = {&failure}},
          "\"items\":[{\"at_ms\":9,\"reason\":\"task-failed\",\"recoverable\":true,"
-         "\"vertex\":\"map\",\"subtask\":3,\"attempt\":4,\"node\":\"n1\",\"cause\":\"oom\"},"
+         "\"vertex\":\"map\",\"subtask\":3,\"attempt\":4,\"node\":\"n1\",\"cause\":\"oom\","
+         "\"exit_code\":137,\"labels\":{\"type\":\"oom\",\"owner\":\"user\"}},"
          "{\"at_ms\":10,\"reason\":\"global-failure\",\"recoverable\":false,\"node\":\"\","
          "\"cause\":\"\"}],\"more\":3"},
         {{.kind = PLIANT_ACT_SAVEPOINT_ENDED, .savepoint = {"/s", NULL}}, "\"path\":\"/s\""},

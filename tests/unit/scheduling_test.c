@@ -201,6 +201,49 @@ Test(scheduling, slots_that_do_not_come_in_time_are_a_failure_like_any_other)
     world_free(&w);
 }
 
+static void expect_read(const struct world *w, size_t edge, uint32_t subtask,
+                        struct pliant_read want)
+{
+    struct pliant_read got = {9, 9, 9, 9};
+
+    cr_assert(eq(sz, pliant_reads(w->s, edge, subtask, NULL, 0), 1));
+    cr_assert(eq(sz, pliant_reads(w->s, edge, subtask, &got, 1), 1));
+    cr_assert(got.p0 == want.p0 && got.p1 == want.p1 && got.s0 == want.s0 && got.s1 == want.s1,
+              "edge %zu, subtask %u: [%u, %u, %u, %u]", edge, subtask, got.p0, got.p1, got.s0,
+              got.s1);
+}
+
+Test(scheduling, says_what_a_task_reads_and_writes) /* [5.2, 5.6] */
+{
+    static const struct pliant_vertex_spec uneven[] = {
+        {.id = "a", .parallelism = 2}, {.id = "b", .parallelism = 5}, {.id = "c"}};
+    static const struct pliant_edge_spec edges[] = {{0, 1, PLIANT_POINTWISE, PLIANT_BLOCKING},
+                                                    {0, 1, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING},
+                                                    {1, 2, PLIANT_POINTWISE, PLIANT_BLOCKING},
+                                                    {0, 1, PLIANT_POINTWISE, PLIANT_PIPELINED}};
+    struct world w = WORLD(uneven, edges, FIXED_DELAY("9", "1 s"));
+
+    cr_assert(eq(u32, pliant_subpartitions(w.s, 0, 0), 0)); /* no tasks yet */
+    cr_assert(eq(sz, pliant_reads(w.s, 0, 0, NULL, 0), 0));
+    world_start(&w);
+    cr_assert(eq(u32, pliant_parallelism(w.s, (pliant_vertex_id){C}), 1)); /* not fixed: 1 */
+    cr_assert(eq(u32, pliant_subpartitions(w.s, 0, 0), 3));
+    cr_assert(eq(u32, pliant_subpartitions(w.s, 0, 1), 2));
+    cr_assert(eq(u32, pliant_subpartitions(w.s, 0, 2), 0));
+    cr_assert(eq(u32, pliant_subpartitions(w.s, 1, 1), 5));
+    cr_assert(eq(u32, pliant_subpartitions(w.s, 2, 4), 1));
+    cr_assert(eq(u32, pliant_subpartitions(w.s, 3, 0), 0));
+    for (uint32_t k = 0; k < 5; k++) {
+        expect_read(&w, 0, k, (struct pliant_read){k / 3, k / 3, k % (3 - k / 3), k % (3 - k / 3)});
+        expect_read(&w, 1, k, (struct pliant_read){0, 1, k, k});
+    }
+    expect_read(&w, 2, 0, (struct pliant_read){0, 4, 0, 0});
+    cr_assert(eq(sz, pliant_reads(w.s, 0, 5, NULL, 0), 0));
+    cr_assert(eq(sz, pliant_reads(w.s, 3, 0, NULL, 0), 0));
+    cr_assert(eq(sz, pliant_reads(w.s, 4, 0, NULL, 0), 0));
+    world_free(&w);
+}
+
 Test(scheduling, parallelism_is_fixed_and_edges_are_wired_as_the_job_says)
 {
     static const struct pliant_vertex_spec uneven[] = {{.id = "a", .parallelism = 4},

@@ -24,7 +24,8 @@ static struct world busy_world(void)
         .n_vertices = 2,
         .options = {"execution.checkpointing.interval", "10 s", "restart-strategy.type",
                     "failure-rate", "restart-strategy.failure-rate.max-failures-per-interval", "3",
-                    "execution.state-recovery.from-local", "true",
+                    "execution.state-recovery.from-local", "true", "pliant.failure-labels",
+                    "vertex=* -> a=b; kind=node -> c=d",
                     "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout",
                     "0 s", "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling",
                     "0 s"}});

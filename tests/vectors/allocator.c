@@ -70,7 +70,9 @@ static struct pliant_vertex_spec vertex_spec(const cJSON *v)
 {
     return (struct pliant_vertex_spec){
         .id = vectors_text(v, "id"),
-        .parallelism = vectors_int_or(v, "parallelism", 1),
+        /* 0 in a job file is wrong, in the core's spec it means that it is not given */
+        .parallelism =
+            vectors_int_or(v, "parallelism", 1) > 0 ? vectors_int_or(v, "parallelism", 1) : -1,
         .min_parallelism = vectors_int_or(v, "min_parallelism", 0),
         .max_parallelism = vectors_int_or(v, "max_parallelism", 0),
         .slot_sharing_group = vectors_text_or(v, "slot_sharing_group", NULL),

@@ -49,9 +49,11 @@ static struct pliant_job *make_job(const cJSON *spec, char *why, size_t size)
                                     .parallelism = vectors_int(item, "parallelism"),
                                     .max_parallelism = vectors_int_or(item, "max_parallelism", 0)};
     n = 0;
-    cJSON_ArrayForEach(item, edges) e[n++] = (struct pliant_edge_spec){
-        index_of(vertices, vectors_text(item, "from")),
-        index_of(vertices, vectors_text(item, "to")), pattern_of(item), exchange_of(item)};
+    cJSON_ArrayForEach(item, edges) e[n++] =
+        (struct pliant_edge_spec){.from = index_of(vertices, vectors_text(item, "from")),
+                                  .to = index_of(vertices, vectors_text(item, "to")),
+                                  .pattern = pattern_of(item),
+                                  .exchange = exchange_of(item)};
     if (pliant_job_new(
             &(struct pliant_job_spec){
                 .vertices = v, .n_vertices = n_vertices, .edges = e, .n_edges = n_edges},
