@@ -699,6 +699,7 @@ static void load(const struct row *row, const struct pliant_config *cfg, struct 
 {
     const char *field = (const char *)cfg + row->offset;
 
+    *ret = (struct value){0};
     if (row->room) {
         ret->text = field;
         return;
