@@ -19,7 +19,7 @@ _pliantctl()
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         case $command,$word in
-        *,-c | *,--connect | *,--state-dir | *,--key | *,--server-key | *,--timeout | submit,--define | submit,-D | submit,--id | stop,--dir | savepoint,--dir | drain,--deadline | drain,-d | drain,--reason | drain,-r | logs,--attempt | logs,--tail | logs,-n | record,--output | record,-o | keygen,--role | keygen,-r | keygen,--keys | keygen,-k | keygen,--output | keygen,-o) ((i++)) ;;
+        *,-c | *,--connect | *,--state-dir | *,--key | *,--server-key | *,--timeout | submit,--define | submit,-D | submit,--id | stop,--dir | savepoint,--dir | drain,--deadline | drain,-d | drain,--reason | drain,-r | logs,--attempt | logs,--tail | logs,-n | record,--output | record,-o | keygen,--role | keygen,-r | keygen,--node | keygen,-n | keygen,--keys | keygen,-k | keygen,--output | keygen,-o) ((i++)) ;;
         *,-*) ;;
         ,*) command=$word ;;
         *) ((words++)) ;;
@@ -85,6 +85,10 @@ _pliantctl()
         ;;
     keygen,--role | keygen,-r)
         COMPREPLY=($(compgen -W 'agent operator viewer server' -- "$cur"))
+        return
+        ;;
+    keygen,--node | keygen,-n)
+        COMPREPLY=($(compgen -W "$(_pliantctl_words nodes)" -- "$cur"))
         return
         ;;
     keygen,--keys | keygen,-k)
@@ -221,7 +225,7 @@ _pliantctl()
         fi
         ;;
     keygen)
-        options+=' --role --keys --output'
+        options+=' --role --node --keys --output'
         if [[ $cur != -* && $words == 0 ]]; then
             :
             return

@@ -394,7 +394,7 @@ static const struct row rows[] = {
      BOOLEAN, DEFAULT("false"), NO_EFFECT,
      HELP("not yet; a checkpoint after a notice restarts the group at once")},
     {KEY(GROUP "preemption-signal"), HOST, TEXT_LIKE(is_signal_or_none, "USR1, ... | none"),
-     DEFAULT("none"), NO_EFFECT, HELP("not yet; sent to the workers with a notice")},
+     DEFAULT("none"), HELP("service: sent to each worker with a notice, once its file is there")},
     {KEY(GROUP "agent-drain-timeout"), FIELD(group.agent_drain_timeout_ms), SPAN, DEFAULT("30 s"),
      NO_EFFECT, HELP("pliant-agent --drain-timeout says how long an agent drains its node")},
 

@@ -160,21 +160,17 @@ static int signal_number(const char *name, size_t n)
 {
     static const int never[] = {SIGKILL, SIGSTOP, SIGTERM, SIGCHLD, SIGSEGV, SIGBUS,
                                 SIGFPE,  SIGILL,  SIGTRAP, SIGABRT, SIGSYS,  SIGPIPE};
+    int signal;
 
     if (n > 3 && strncmp(name, "SIG", 3) == 0) {
         name += 3;
         n -= 3;
     }
+    signal = signal_by_name(name, n);
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
-        if (strncmp(sigabbrev_np(never[i]), name, n) == 0 && !sigabbrev_np(never[i])[n])
+        if (signal == never[i])
             return 0;
-    for (int s = 1; s < NSIG; s++) {
-        const char *known = sigabbrev_np(s);
-
-        if (known && strncmp(known, name, n) == 0 && known[n] == '\0')
-            return s;
-    }
-    return 0;
+    return signal;
 }
 
 static int read_signals(const char *text, struct agent_options *o)

@@ -341,6 +341,7 @@ static enum exit_code print_keys(const char *dir, const char *name, const char *
 enum exit_code ctl_keygen(struct ctl *c)
 {
     const char *keys = c->given[CTL_KEYS], *role = c->given[CTL_ROLE], *out = c->given[CTL_OUTPUT];
+    const char *node = c->given[CTL_NODE];
     struct spec_error err = {.text = ""};
     bool server;
     int r;
@@ -349,11 +350,13 @@ enum exit_code ctl_keygen(struct ctl *c)
         return ctl_usage(c, "keygen: --role is missing");
     if (!ctl_take_choice(c, CTL_ROLE))
         return BAD_INPUT;
+    if (node && strcmp(role, "agent") != 0)
+        return ctl_usage(c, "keygen: --node goes with --role agent");
     server = strcmp(role, "server") == 0;
     if (!out)
         out = server && keys ? keys : ".";
     /* a server's own key is no peer's: it is not let in */
-    r = rpc_keygen(server ? NULL : keys, c->words[0], message_role_of(role), out, &err);
+    r = rpc_keygen(server ? NULL : keys, c->words[0], message_role_of(role), node, out, &err);
     if (r)
         return ctl_complain(r == -ENOMEM || r == -ENOSPC || r == -EIO ? NO_RESOURCES : BAD_INPUT,
                             "%s", *err.text ? err.text : strerror(-r));

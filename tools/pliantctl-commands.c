@@ -61,6 +61,7 @@ const struct ctl_command ctl_commands[] = {
      "Writes NAME.key_secret, which its owner needs, and NAME.key. Needs no service.\n"
      "'keygen server --role server --keys DIR' makes the daemon's own.", ctl_keygen,
      {{"role", 'r', "agent|operator|viewer|server", "what its owner may do", CTL_ROLE},
+      {"node", 'n', "NODE", "of an agent: the one node that its key speaks for", CTL_NODE},
       {"keys", 'k', "DIR", "the daemon's directory of keys: the public key is let in there", CTL_KEYS},
       {"output", 'o', "DIR", "where to write the pair; default: here, of a server: the directory of keys", CTL_OUTPUT}}},
     {"shutdown", "", "ends the service; jobs go on", NULL, ctl_shutdown,

@@ -60,6 +60,7 @@ enum ctl_option_key {
     CTL_OUTPUT,
     CTL_ROLE,
     CTL_KEYS,
+    CTL_NODE,
     CTL_STOP_JOBS,
     CTL_OPTIONS,
 };

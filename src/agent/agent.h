@@ -369,6 +369,8 @@ void drain_begin(struct agent *a, int64_t deadline_unix_ms, const char *why);
 void drain_withdraw(struct agent *a);
 void drain_write(const struct agent *a, struct json *j, const char *key); /* body or null */
 void drain_signal(struct agent *a, int signal);
+/* Of a name without SIG, "USR1"; 0: there is none. */
+int signal_by_name(const char *name, size_t n);
 void drain_expire(struct agent *a);
 int64_t drain_next_deadline(const struct agent *a);
 

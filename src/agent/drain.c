@@ -96,6 +96,17 @@ static void leave(struct agent *a, const char *why)
     drain_begin(a, unix_ms() + timeout_ms, why);
 }
 
+int signal_by_name(const char *name, size_t n)
+{
+    for (int s = 1; s < NSIG; s++) {
+        const char *known = sigabbrev_np(s);
+
+        if (known && strncmp(known, name, n) == 0 && known[n] == '\0')
+            return s;
+    }
+    return 0;
+}
+
 static void forward(struct agent *a, int signal)
 {
     struct keeper_message m = {.op = KEEPER_SIGNAL, .code = signal};

@@ -368,6 +368,10 @@ static void obey(struct keeper *k, const struct keeper_message *m, int attached)
     case KEEPER_SIGNAL:
         signal_all(k, m->code);
         break;
+    case KEEPER_SIGNAL_ONE:
+        if (t && t->life == LIFE_RUNS)
+            kill(t->pid, m->code);
+        break;
     case KEEPER_NOTE:
         if (t)
             note(t, m);

@@ -36,6 +36,7 @@ enum keeper_op {
     KEEPER_SPAWN,          /* id, and a start block */
     KEEPER_STOP,           /* id, timeout_ms, at_unix_ms: SIGKILL no later; 0: no bound */
     KEEPER_SIGNAL,         /* code: a signal for all tasks */
+    KEEPER_SIGNAL_ONE,     /* id, code: for the first process of a task alone */
     KEEPER_NOTE,           /* id, calls, seqs, text: what the next agent shall know */
     KEEPER_FORGET,         /* id: its end was told to the daemon */
     KEEPER_ORPHAN_TIMEOUT, /* timeout_ms */

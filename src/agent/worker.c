@@ -961,6 +961,30 @@ static void write_notice(const struct task *t)
     free(path);
 }
 
+/* Those who have asked for it look at the file then. The process alone: what it has started may not
+ * know the signal, and would die of it. */
+static void send_signal(struct agent *a, const struct task *t, const struct doc *name)
+{
+    struct keeper_message m = {.op = KEEPER_SIGNAL_ONE, .id = t->id};
+
+    if (name && name->kind == DOC_STRING)
+        m.code = signal_by_name(name->text, strlen(name->text));
+    if (m.code != 0)
+        keep_tell(a, &m, -1);
+}
+
+/* False: it is what the task has been told already. */
+static bool take_notice(struct task *t, const struct doc *info)
+{
+    char *old = t->notice;
+    bool same;
+
+    t->notice = info ? json_text(info, "null") : NULL;
+    same = old && t->notice && strcmp(old, t->notice) == 0;
+    free(old);
+    return !same;
+}
+
 void worker_notice(struct agent *a, const struct doc *body)
 {
     const struct doc *info = doc_get(body, "info");
@@ -974,11 +998,10 @@ void worker_notice(struct agent *a, const struct doc *body)
     for (size_t i = 0; i < a->tasks.n; i++) {
         struct task *t = a->tasks.v[i];
 
-        if (!task_lives(t) || strcmp(t->key.job, job) != 0)
+        if (!task_lives(t) || strcmp(t->key.job, job) != 0 || !take_notice(t, info))
             continue;
-        free(t->notice);
-        t->notice = info ? json_text(info, "null") : NULL;
         write_notice(t);
+        send_signal(a, t, doc_get(body, "signal"));
         for (struct worker *w = t->workers, *next; w; w = next) {
             next = w->next;
             if (w->said_hello)

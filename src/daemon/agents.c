@@ -21,6 +21,15 @@ static struct daemon_node *node_of_peer(struct daemon *d, const struct rpc_id *p
     return node;
 }
 
+/* The session that a message belongs to. Whoever chose the name of another's connection as its own
+ * has not its key. */
+static struct daemon_node *node_of_message(struct daemon *d, const struct rpc_message *m)
+{
+    struct daemon_node *node = node_of_peer(d, &m->from);
+
+    return node && *m->key && strcmp(m->key, node->key) != 0 ? NULL : node;
+}
+
 /* ---- short messages ------------------------------------------------------------------------- */
 
 static void empty_body(struct json *j)
@@ -188,6 +197,30 @@ static void take_over_drain(struct daemon *d, struct daemon_node *node,
         node_undrain(d, node);
 }
 
+static bool is_free_for(struct daemon *d, const char *key, const char *name)
+{
+    const struct daemon_node *node = node_find(d, name), *other = node_of_key(d, key);
+
+    if (node && *node->key && strcmp(node->key, key) != 0)
+        return false;
+    return !other || other == node;
+}
+
+/* A key speaks for one node: the one that its certificate names; or the first that it said it is,
+ * for as long as that is up or awaited. */
+static bool may_speak_for(struct daemon *d, const struct rpc_message *m, const char *name)
+{
+    enum rpc_claim claim = *m->key ? rpc_auth_claim(d->auth, m->key, name) : RPC_CLAIM_OWN;
+
+    if (claim == RPC_CLAIM_OWN || (claim == RPC_CLAIM_FREE && is_free_for(d, m->key, name)))
+        return true;
+    if (may_complain(d, m))
+        log_line(4, "msg=\"an agent says that it is another's node\" node=%s key=%s",
+                 log_quoted(name).v, log_quoted(m->key).v);
+    send_error(d, m, "forbidden", "this key does not speak for a node of this name");
+    return false;
+}
+
 /* Of a name that is known: NULL when this HELLO is of a life that is over. */
 static bool is_current(struct daemon *d, const struct rpc_message *m, const struct hello *h,
                        struct daemon_node **at)
@@ -274,10 +307,13 @@ static void take_hello(struct daemon *d, const struct rpc_message *m, const stru
         send_error(d, m, "version", "this agent speaks no version of the protocol that is known");
         return;
     }
+    if (!may_speak_for(d, m, h.name))
+        return;
     known = node_find(d, h.name);
     if (!is_current(d, m, &h, &known))
         return;
     node = introduce(d, &h, f, known);
+    node_take_key(d, node, m->key);
     begin_session(d, m, &h, node, known ? "back" : "up");
     if (reported_take(d, node, f, true, &err) < 0)
         malformed(d, m, &err);
@@ -319,6 +355,8 @@ static void take_goodbye(struct daemon *d, const struct rpc_message *m, const st
         malformed(d, m, &err);
         return;
     }
+    if (!may_speak_for(d, m, h.name))
+        return;
     node = node_find(d, h.name);
     if (node && node->incarnation == h.incarnation)
         node_lose(d, node, why && why->kind == DOC_STRING ? why->text : "it said goodbye");
@@ -481,7 +519,7 @@ static void take_life_only(struct daemon *d, struct daemon_node *node, const str
 
 void agents_take(struct daemon *d, const struct rpc_message *m)
 {
-    struct daemon_node *node = node_of_peer(d, &m->from);
+    struct daemon_node *node = node_of_message(d, m);
     struct doc_file *f = &agents_of(d)->body;
     struct spec_error err;
     int r;

@@ -31,6 +31,9 @@ struct node_drain {
 struct daemon_node *node_new(const char *name, uint64_t incarnation);
 void node_free(struct daemon_node *node);
 void node_add(struct daemon *d, struct daemon_node *node);
+struct daemon_node *node_of_key(const struct daemon *d, const char *key); /* NULL: none */
+/* From here on this key alone may say that it is this node, and says so of no other. */
+void node_take_key(struct daemon *d, struct daemon_node *node, const char *key);
 void node_heard(struct daemon *d, struct daemon_node *node);
 void node_store(struct daemon *d, const struct daemon_node *node);
 /* The event about it, and the line of log. */

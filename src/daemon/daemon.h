@@ -75,6 +75,7 @@ struct daemon_node {
     size_t n_labels;
     int64_t pid;
 
+    char key[RPC_KEY];  /* who alone may say that it is this node; "": no keys */
     struct rpc_id peer; /* while NODE_UP */
     int connection;
     uint64_t seq_in, seq_out;
@@ -97,7 +98,7 @@ struct daemon_node {
     uint64_t peers_step;
     bool has_gathered;
     struct daemon_node *next_gathered;
-    UT_hash_handle hh, by_peer; /* by_peer: while NODE_UP */
+    UT_hash_handle hh, by_peer, by_key; /* by_peer: while NODE_UP; by_key: with a key */
 };
 
 /* ---- jobs -------------------------------------------------------------------------------- */
@@ -182,6 +183,7 @@ struct daemon {
     int64_t started_at_ms;
     struct daemon_node *nodes;    /* by name */
     struct daemon_node *sessions; /* those that are up, by the id of their connection */
+    struct daemon_node *keyed;    /* those with a key, by it */
     struct daemon_job *jobs;      /* by id, in order of submission */
     int64_t next_order;
     struct VEC(struct daemon_job *) ended; /* in this turn */

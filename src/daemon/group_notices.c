@@ -1,4 +1,5 @@
-/* group_notices.c - nodes of a worker group will go: every rank is told the same [W-PRE-3]
+/* group_notices.c - nodes of a worker group will go: every rank is told the same [W-PRE-3]; who
+ * does not link our library finds it in a file, and may have asked for a signal
  *
  * The notice names the nodes that drain and, for each, all ranks of its failure domain. When the
  * group stops at the latest never moves later [W-PRE-8].
@@ -122,6 +123,14 @@ static void write_info(struct daemon *d, struct daemon_job *job, const struct le
     vec_free(NULL, &all.v);
 }
 
+static void write_signal(const struct daemon_job *job, struct json *j)
+{
+    const char *name = options_text(&job->options, "worker-group.preemption-signal");
+
+    if (strcmp(name, "none") != 0)
+        json_string(j, "signal", name);
+}
+
 void group_notify(struct daemon *d, struct daemon_job *job)
 {
     struct leaving l;
@@ -133,10 +142,12 @@ void group_notify(struct daemon *d, struct daemon_job *job)
     json_begin(&j, NULL, '{');
     json_string(&j, "job", job->id);
     json_uint(&j, "attempt", job->tasks ? job->tasks->key.attempt : 0);
-    if (l.nodes.n > 0)
+    if (l.nodes.n > 0) {
         write_info(d, job, &l, &j);
-    else
+        write_signal(job, &j);
+    } else {
         json_null(&j, "info"); /* [W-PRE-18] */
+    }
     json_end(&j, '}');
     for (struct daemon_node *node = d->nodes; node; node = node->hh.next)
         if (node->state == NODE_UP && has_task(job, node))

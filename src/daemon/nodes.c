@@ -116,6 +116,8 @@ void node_store(struct daemon *d, const struct daemon_node *node)
     json_string(&j, "zone", node->zone);
     json_string(&j, "domain", node->domain);
     json_int(&j, "pid", node->pid);
+    if (*node->key)
+        json_string(&j, "key", node->key);
     json_labels(&j, "labels", node->labels, node->n_labels);
     write_drain(d, node, &j);
     json_end(&j, '}');
@@ -319,6 +321,35 @@ void node_free(struct daemon_node *node)
     free(node);
 }
 
+struct daemon_node *node_of_key(const struct daemon *d, const char *key)
+{
+    struct daemon_node *node;
+
+    HASH_FIND(by_key, d->keyed, key, strlen(key), node);
+    return node;
+}
+
+static void release_key(struct daemon *d, struct daemon_node *node)
+{
+    if (*node->key)
+        HASH_DELETE(by_key, d->keyed, node);
+    *node->key = '\0';
+}
+
+void node_take_key(struct daemon *d, struct daemon_node *node, const char *key)
+{
+    struct daemon_node *other = node_of_key(d, key);
+
+    if (other == node || !*key)
+        return;
+    if (other)
+        release_key(d, other);
+    release_key(d, node);
+    snprintf(node->key, sizeof node->key, "%s", key);
+    HASH_ADD_KEYPTR(by_key, d->keyed, node->key, strlen(node->key), node);
+    need(node->by_key.tbl);
+}
+
 void node_add(struct daemon *d, struct daemon_node *node)
 {
     HASH_ADD_KEYPTR(hh, d->nodes, node->name, strlen(node->name), node);
@@ -377,6 +408,7 @@ void node_lose(struct daemon *d, struct daemon_node *node, const char *why)
         job_lives_put(d, job);
     }
     store_node_delete(d->store, node->name);
+    release_key(d, node);
     HASH_DEL(d->nodes, node);
     node_free(node);
 }
@@ -386,6 +418,7 @@ void agents_close(struct daemon *d)
     struct daemon_node *node, *next;
 
     HASH_CLEAR(by_peer, d->sessions);
+    HASH_CLEAR(by_key, d->keyed);
     HASH_ITER (hh, d->nodes, node, next) {
         HASH_DEL(d->nodes, node);
         node_free(node);
@@ -434,17 +467,22 @@ int node_of_store(struct daemon *d, const struct store_node *row, struct spec_er
     struct daemon_node *node = node_new(row->name, row->incarnation);
     struct doc_file f = {0};
     struct node_drain drain = {0};
+    const char *key = "";
     int r = doc_parse(row->name, row->about, strlen(row->about), 1, &f, err);
 
     if (r == 0)
         r = node_read(&f, f.root, node, err);
     if (r == 0)
         r = node_read_drain(d, &f, doc_get(f.root, "drain"), &drain, err);
-    doc_free(&f);
+    if (r == 0)
+        r = doc_optional(doc_string(&f, f.root, "key", RPC_KEY - 1, &key, err));
     if (r < 0) {
+        doc_free(&f);
         node_free(node);
         return r;
     }
+    node_take_key(d, node, key);
+    doc_free(&f);
     node->draining = drain.there;
     node->drained_by_operator = drain.by_operator;
     node->drain_reason = drain.reason;

@@ -40,6 +40,16 @@ enum message_role rpc_auth_role(struct rpc_auth *a, const char *public_key)
     return role;
 }
 
+enum rpc_claim rpc_auth_claim(struct rpc_auth *a, const char *public_key, const char *node)
+{
+    enum rpc_claim claim;
+
+    pthread_mutex_lock(&a->lock);
+    claim = key_list_claim(&a->list, public_key, node);
+    pthread_mutex_unlock(&a->lock);
+    return claim;
+}
+
 int rpc_auth_reload(struct rpc_auth *a, struct spec_error *err)
 {
     struct key_list list, old;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "rpc/keys_impl.h"
+#include "util/ascii.h"
 
 #define FILE_MAX 65536 /* bytes of a certificate */
 #define NAME_BYTES 100 /* of a peer, so that file names stay short */
@@ -226,6 +227,9 @@ static int read_allowed(const char *dir, const char *file, struct allowed_key *r
     ret->role = message_role_of(role);
     if (ret->role == ROLE_NONE)
         return key_error(err, -EINVAL, path, "metadata/role; accepted: agent, operator, viewer");
+    get_value(text, "metadata", "node", ret->node, sizeof ret->node);
+    if (*ret->node && ret->role != ROLE_AGENT)
+        return key_error(err, -EINVAL, path, "metadata/node; accepted: only in an agent's");
     return 0;
 }
 
@@ -289,16 +293,35 @@ int key_list_read(const char *keys_dir, struct key_list *ret, struct spec_error 
     return r;
 }
 
-enum message_role key_list_role(const struct key_list *l, const char *key)
+static const struct allowed_key *find_key(const struct key_list *l, const char *key)
 {
     struct allowed_key wanted;
-    const struct allowed_key *found;
 
     if (l->n == 0 || strlen(key) != RPC_KEY - 1)
-        return ROLE_NONE;
+        return NULL;
     memcpy(wanted.key, key, RPC_KEY);
-    found = bsearch(&wanted, l->v, l->n, sizeof *l->v, by_key);
+    return bsearch(&wanted, l->v, l->n, sizeof *l->v, by_key);
+}
+
+enum message_role key_list_role(const struct key_list *l, const char *key)
+{
+    const struct allowed_key *found = find_key(l, key);
+
     return found ? found->role : ROLE_NONE;
+}
+
+enum rpc_claim key_list_claim(const struct key_list *l, const char *key, const char *node)
+{
+    const struct allowed_key *found = find_key(l, key);
+
+    if (!found)
+        return RPC_CLAIM_FOREIGN;
+    if (*found->node)
+        return strcmp(found->node, node) == 0 ? RPC_CLAIM_OWN : RPC_CLAIM_FOREIGN;
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->v[i].node, node) == 0)
+            return RPC_CLAIM_FOREIGN;
+    return RPC_CLAIM_FREE;
 }
 
 /* ---- keygen ---------------------------------------------------------------------------------- */
@@ -377,12 +400,22 @@ static int check_name(const char *name, struct spec_error *err)
                      "is no name for a key; accepted: 1 to 100 bytes without '/', no '.' first");
 }
 
-int rpc_keygen(const char *keys_dir, const char *name, enum message_role role, const char *out_dir,
-               struct spec_error *err)
+static int check_node(const char *node, struct spec_error *err)
+{
+    if (!node || (*node && strlen(node) <= PLIANT_NAME_MAX && ascii_is_plain(node)))
+        return 0;
+    return key_error(err, -EINVAL, node,
+                     "is no name of a node; accepted: visible ASCII characters but \" \\ /");
+}
+
+int rpc_keygen(const char *keys_dir, const char *name, enum message_role role, const char *node,
+               const char *out_dir, struct spec_error *err)
 {
     zcert_t *cert;
     int r = check_name(name, err);
 
+    if (r == 0)
+        r = check_node(node, err);
     if (r < 0)
         return r;
     cert = zcert_new();
@@ -391,6 +424,8 @@ int rpc_keygen(const char *keys_dir, const char *name, enum message_role role, c
     zcert_set_meta(cert, "name", "%s", name);
     if (role != ROLE_NONE)
         zcert_set_meta(cert, "role", "%s", message_role_name(role));
+    if (node)
+        zcert_set_meta(cert, "node", "%s", node);
     r = save_pair(cert, out_dir, name, err);
     if (r == 0 && keys_dir && role != ROLE_NONE) {
         r = save_allowed(cert, keys_dir, name, err);

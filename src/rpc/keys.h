@@ -1,7 +1,8 @@
 /* keys.h - CURVE: identities of peers, the daemon's list of who may do what
  *
  *     KEYS/server.key_secret            the daemon's pair
- *     KEYS/allowed/NAME.key             public keys with `role = "agent" | "operator" | "viewer"`
+ *     KEYS/allowed/NAME.key             public keys with `role = "agent" | "operator" | "viewer"`;
+ *                                       an agent's may say `node = "NAME"`
  *
  * Certificates are czmq's ZPL files. Files with secrets must be ours and mode 0600 or less, and the
  * list must be ours or root's and for nobody else to write (-EACCES with a text that says so). The
@@ -34,6 +35,14 @@ void rpc_auth_close(struct rpc_auth **a); /* after the servers that use it */
 const char *rpc_auth_public_key(const struct rpc_auth *a);
 enum message_role rpc_auth_role(struct rpc_auth *a, const char *public_key);
 
+/* May an agent with this key say that it is this node? */
+enum rpc_claim {
+    RPC_CLAIM_OWN,     /* its certificate names the node */
+    RPC_CLAIM_FREE,    /* it names none, and no other agent's names this one */
+    RPC_CLAIM_FOREIGN, /* it, or another's, says otherwise */
+};
+enum rpc_claim rpc_auth_claim(struct rpc_auth *a, const char *public_key, const char *node);
+
 /* 1 and the next refusal to be logged, 0: none. Each peer is named once a minute at most. */
 struct rpc_denial {
     char key[RPC_KEY], address[64];
@@ -43,9 +52,9 @@ struct rpc_denial {
 int rpc_auth_denied(struct rpc_auth *a, struct rpc_denial *ret);
 
 /* keygen: a new pair. `out_dir`/NAME.key and NAME.key_secret (0600), never over what is there
- * (-EEXIST); role ROLE_NONE: a server's pair. With a keys directory the public one goes into
- * `allowed/` too. */
-int rpc_keygen(const char *keys_dir, const char *name, enum message_role role, const char *out_dir,
-               struct spec_error *err);
+ * (-EEXIST); role ROLE_NONE: a server's pair; node NULL: none is named. With a keys directory the
+ * public one goes into `allowed/` too. */
+int rpc_keygen(const char *keys_dir, const char *name, enum message_role role, const char *node,
+               const char *out_dir, struct spec_error *err);
 
 #endif

@@ -7,9 +7,13 @@
 
 #include <czmq.h>
 
+#include <pliant/job.h>
+
 #include "rpc/keys.h"
 #include "rpc/peer.h"
 #include "util/vec.h"
+
+#define RPC_NODE (PLIANT_NAME_MAX + 1) /* bytes of a node's name with its NUL */
 
 struct key_pair {
     char public_key[RPC_KEY], secret_key[RPC_KEY];
@@ -23,6 +27,7 @@ struct rpc_identity {
 struct allowed_key {
     char key[RPC_KEY];
     enum message_role role;
+    char node[RPC_NODE]; /* "": none is named */
     char file[NAME_MAX + 1];
 };
 struct key_list VEC(struct allowed_key); /* by key, each once */
@@ -33,6 +38,7 @@ int key_pair_read(const char *path, struct key_pair *ret, struct spec_error *err
 /* The list of KEYS/allowed. */
 int key_list_read(const char *keys_dir, struct key_list *ret, struct spec_error *err);
 enum message_role key_list_role(const struct key_list *l, const char *key);
+enum rpc_claim key_list_claim(const struct key_list *l, const char *key, const char *node);
 
 /* "PATH: text" into *err; returns r. */
 int key_error(struct spec_error *err, int r, const char *path, const char *text);

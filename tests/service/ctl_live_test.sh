@@ -171,6 +171,44 @@ export PLIANT_STATE_DIR=$dir/state2
 start_daemon --keys "$keys"
 until_true pliantctl --timeout 1s --key "$dir/viewer.key_secret" ping
 ends_with 2 pliantctl ping # no key
+
+with_key() { # KEY NAME: an agent, its log is KEY-NAME.log
+    pliant-agent --slots 1 --node "$2" --connect "ipc://$dir/agents" --work-dir "$dir/w$1-$2" \
+        --key "$dir/$1.key_secret" --server-key "$keys/server.key" 2>>"$dir/$1-$2.log" &
+    agents+=($!)
+}
+nodes() { pliantctl --key "$dir/viewer.key_secret" nodes; }
+refused() { # LOG [N]: that agent was told so, more than N times
+    [ "$(grep -c 'code="forbidden"' "$dir/$1.log")" -gt "${2:-0}" ]
+}
+logged() { grep -c "says that it is another's node\" node=\"$1\"" "$dir/pliantd.log" || true; }
+for n in 1 2; do # of one node each
+    ends_with 0 pliantctl keygen of$n --role agent --node k$n --keys "$keys" -o "$dir"
+done
+ends_with 0 pliantctl keygen late --role agent --keys "$keys" -o "$dir"
+kill -HUP $daemon
+with_key agent k1 # before its owner is there
+until_true refused agent-k1
+kill ${agents[-1]}
+with_key of1 k1
+until_true shows k1 nodes
+with_key of2 k3 # not the one that it is for
+until_true refused of2-k3
+with_key agent k4 # a key that names none: the first that it says
+owner=${agents[-1]}
+until_true shows k4 nodes
+with_key agent k5 # and no second one
+until_true refused agent-k5
+kill -STOP $owner # it is missed, and awaited: nobody else may take its place
+with_key late k4
+until_true refused late-k4 2
+kill -CONT $owner
+for node in k3 k5; do
+    ! shows $node nodes || fail "$(cat "$dir/out")"
+done
+for node in k1 k3 k4; do
+    [ "$(logged $node)" -eq 1 ] || fail "$node: a refusal is logged once a minute"
+done
 ends_with 1 pliantctl --key "$dir/viewer.key_secret" shutdown
 grep -q denied "$dir/out" || fail "$(cat "$dir/out")"
 ends_with 1 pliantctl --key "$dir/agent.key_secret" list

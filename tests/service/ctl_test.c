@@ -225,6 +225,8 @@ Test(ctl, names_what_is_wrong_with_the_command_line)
         {{"logs", "a", "v/x"}, "subtask: a whole number"},
         {{"logs", "a", "v/0", "--tail", "-1"}, "--tail: a whole number"},
         {{"keygen", "x"}, "keygen: --role is missing"},
+        {{"keygen", "x", "--role", "viewer", "--node", "n"}, "--node goes with --role agent"},
+        {{"keygen", "x", "--role", "agent", "--node", "a/b"}, "no name of a node; accepted"},
         {{"keygen", "x", "--role", "king"}, "agent|operator|viewer|server, not \"king\""},
         {{"completion", "fish"}, "bash|zsh|jobs|nodes, not \"fish\""},
         {{"submit", "/nowhere/job.yaml"}, "/nowhere/job.yaml: No such file"},

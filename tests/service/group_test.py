@@ -532,6 +532,32 @@ while True:
     g.wait_end("CANCELED")
 
 
+def test_workers_that_link_nothing_are_sent_a_signal(service):
+    """worker-group.preemption-signal: the file is there before it, and what the worker has started is left alone."""
+    g = two_agents(service)
+    g.shell("""
+sleep 1000 & helper=$!
+told() {
+    kill -0 $helper && cp "$PLIANT_PREEMPTION_FILE" "$MARKS/.n.$RANK" && mv "$MARKS/.n.$RANK" "$MARKS/$1.$RANK"
+}
+trap 'told again$((n = n + 1))' USR1
+touch "$MARKS/ready.$RANK"
+while :; do sleep 0.05; done
+""", env={"MARKS": str(g.marks)}, **{"preemption-signal": "USR1"})
+    marked(g, "ready")
+    pids = g.all_up()
+    service.ctl("drain", "n2", "--deadline", "60 s", json_out=False)
+    info = json.loads(marked(g, "again1")[0])
+    equal("the notice", info["preempted_node_ids"], ["n2"])
+    service.ctl("undrain", "n2", json_out=False)
+    service.ctl("drain", "n1", "--deadline", "50 s", json_out=False)
+    info = json.loads(marked(g, "again2")[0])
+    equal("the next one, and no signal between", info["preempted_node_ids"], ["n1"])
+    equal("they live", g.all_up(), pids)
+    service.ctl("cancel", g.job)
+    g.wait_end("CANCELED")
+
+
 def test_ranks_that_call_different_things_are_told_so(service):
     """[W-RLX-7]: no hang."""
     g = two_agents(service)

@@ -33,11 +33,11 @@ static void keygen(const char *name, enum message_role role)
 {
     struct spec_error err = {""};
 
-    cr_assert(
-        eq(int,
-           rpc_keygen(in_dir("keys"), name, role, in_dir(role == ROLE_NONE ? "keys" : "own"), &err),
-           0),
-        "%s", err.text);
+    cr_assert(eq(int,
+                 rpc_keygen(in_dir("keys"), name, role, NULL,
+                            in_dir(role == ROLE_NONE ? "keys" : "own"), &err),
+                 0),
+              "%s", err.text);
 }
 
 static void setup(void)
@@ -115,7 +115,7 @@ Test(keys, makes_pairs_that_only_their_owner_can_read)
     cr_expect(eq(u32, mode_of(in_dir("keys/allowed/a1.key")), 0644));
     cr_expect(ne(int, access(in_dir("keys/allowed/server.key"), F_OK), 0));
     cr_expect(ne(int, access(in_dir("keys/allowed/a1.key_secret"), F_OK), 0));
-    cr_assert(eq(int, rpc_keygen(NULL, "alone", ROLE_AGENT, in_dir("own"), &err), 0));
+    cr_assert(eq(int, rpc_keygen(NULL, "alone", ROLE_AGENT, NULL, in_dir("own"), &err), 0));
     cr_expect(ne(int, access(in_dir("keys/allowed/alone.key"), F_OK), 0));
 }
 
@@ -129,8 +129,8 @@ Test(keys, never_writes_over_a_pair)
         const char *path = in_dir(there[i]);
 
         write_file(path, "mine", 0600);
-        cr_expect(
-            eq(int, rpc_keygen(in_dir("keys"), "new", ROLE_AGENT, in_dir("own"), &err), -EEXIST));
+        cr_expect(eq(int, rpc_keygen(in_dir("keys"), "new", ROLE_AGENT, NULL, in_dir("own"), &err),
+                     -EEXIST));
         cr_expect(strstr(err.text, there[i]) != NULL, "%s", err.text);
         cr_assert(eq(int, unlink(path), 0));
         for (size_t k = 0; k < 3; k++) /* nothing half is left behind */
@@ -150,9 +150,9 @@ Test(keys, takes_only_names_that_are_file_names)
         const char *name = i < sizeof bad / sizeof *bad ? bad[i] : longest;
         struct spec_error err = {""};
 
-        cr_expect(
-            eq(int, rpc_keygen(in_dir("keys"), name, ROLE_AGENT, in_dir("own"), &err), -EINVAL),
-            "%s", name);
+        cr_expect(eq(int, rpc_keygen(in_dir("keys"), name, ROLE_AGENT, NULL, in_dir("own"), &err),
+                     -EINVAL),
+                  "%s", name);
         cr_expect(strstr(err.text, "accepted") != NULL, "%s", err.text);
     }
 }
@@ -262,6 +262,38 @@ static void read_key(const char *path, char ret[RPC_KEY])
         if ((at = strstr(line, "public-key = \"")))
             snprintf(ret, RPC_KEY, "%.40s", at + strlen("public-key = \""));
     fclose(in);
+}
+
+Test(keys, of_agents_speak_for_the_node_that_they_name)
+{
+    static const struct {
+        const char *owner, *node;
+        enum rpc_claim want;
+    } rows[] = {{"of1", "n1", RPC_CLAIM_OWN},     {"of1", "n2", RPC_CLAIM_FOREIGN},
+                {"of2", "n2", RPC_CLAIM_OWN},     {"of2", "n", RPC_CLAIM_FOREIGN},
+                {"a1", "n1", RPC_CLAIM_FOREIGN},  {"a1", "n", RPC_CLAIM_FREE},
+                {"alone", "n", RPC_CLAIM_FOREIGN}};
+    struct spec_error err = {""};
+    struct rpc_auth *a;
+
+    for (int i = 1; i <= 2; i++) {
+        const char *name = i == 1 ? "of1" : "of2", *node = i == 1 ? "n1" : "n2";
+
+        cr_assert(
+            eq(int, rpc_keygen(in_dir("keys"), name, ROLE_AGENT, node, in_dir("own"), &err), 0));
+    }
+    cr_assert(eq(int, rpc_keygen(NULL, "alone", ROLE_AGENT, NULL, in_dir("own"), &err), 0));
+    cr_expect(eq(int, rpc_keygen(NULL, "x", ROLE_AGENT, "a/b", in_dir("own"), &err), -EINVAL));
+    a = open_auth();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char key[RPC_KEY], path[64];
+
+        snprintf(path, sizeof path, "own/%s.key", rows[i].owner);
+        read_key(in_dir(path), key);
+        cr_expect(eq(int, (int)rpc_auth_claim(a, key, rows[i].node), (int)rows[i].want), "row %zu",
+                  i);
+    }
+    rpc_auth_close(&a);
 }
 
 static enum message_role role_of(struct rpc_auth *a, const char *file)
@@ -476,7 +508,7 @@ Test(keys, keep_out_who_is_not_in_the_list)
     struct spec_error err = {""};
     char key[RPC_KEY];
 
-    cr_assert(eq(int, rpc_keygen(NULL, "stranger", ROLE_AGENT, in_dir("own"), &err), 0));
+    cr_assert(eq(int, rpc_keygen(NULL, "stranger", ROLE_AGENT, NULL, in_dir("own"), &err), 0));
     id = identity("stranger", rpc_auth_public_key(a));
     read_key(in_dir("own/stranger.key"), key);
     cr_expect(eq(int, rpc_auth_denied(a, &denial), 0));
