@@ -51,7 +51,7 @@ class FakeAgent:
         with self.changed:
             return [line for line in self.lines if line.get("op") == op]
 
-    def wait(self, condition, timeout=30):
+    def wait(self, condition, timeout=60):
         """Until condition(self) holds, after each line that comes."""
         with self.changed:
             if not self.changed.wait_for(lambda: condition(self), timeout):

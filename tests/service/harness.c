@@ -18,7 +18,7 @@
 #include <poll.h>
 
 #define BEAT_MS 100
-#define CALL_MS 30000
+#define CALL_MS WAIT_MS
 
 int64_t harness_now_ms(void)
 {
