@@ -232,6 +232,8 @@ int job_decode(struct daemon *d, const char *spec, size_t size, const char *file
     if (r == 0)
         r = group_check(job, err);
     if (r == 0)
+        r = results_check(job, err);
+    if (r == 0)
         job->options_json = options_text_of(job);
     return made(job, r, ret);
 }

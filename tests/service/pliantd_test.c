@@ -141,7 +141,7 @@ Test(daemon, a_task_that_nobody_deployed_or_that_is_of_an_old_attempt_is_stopped
     *(struct fake_task *)vec_push(NULL, &a->tasks) = stray;
     old = vec_push(NULL, &a->tasks);
     *old = *running_task(a);
-    old->env = NULL;
+    old->deployment = NULL;
     old->attempt = 77;
     agent_hello(a);
     WAIT(&s, a->n_stop == 2 && a->n_forget == 2);
@@ -165,7 +165,7 @@ Test(daemon, a_task_that_the_agent_lost_has_failed_and_one_never_started_is_depl
     agent_hello(a);
     WAIT(&s, runs_with(job, 4) && agent_running(a) == 4);
     cr_expect(eq(u32, attempt_on(a), 1));
-    free(a->tasks.v[--a->tasks.n].env);
+    free(a->tasks.v[--a->tasks.n].deployment);
     agent_hello(a);
     WAIT(&s, attempt_on(a) == 2 && agent_running(a) == 4 && runs_with(job, 4));
 }
