@@ -147,9 +147,10 @@ struct daemon_job {
     struct options options;
     char *options_json;
     struct pliant_sched *sched; /* NULL: ended, or damaged */
-    bool damaged;               /* its journal can't be replayed: kept out, its tasks left alone */
-    int64_t deadline_ms;        /* of the core (facts.c) */
-    size_t at;                  /* in the heap of deadlines */
+    char *
+        damaged; /* why its journal can't be replayed: kept out, its tasks left alone; NULL: fine */
+    int64_t deadline_ms;          /* of the core (facts.c) */
+    size_t at;                    /* in the heap of deadlines */
     uint64_t n_steps, n_snapshot; /* of the journal */
     struct daemon_task *tasks;
     struct daemon_life *lives;
