@@ -18,6 +18,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/manifest.h"
+#include "store/directory.h"
 
 #define SHOWN_MAX 200 /* rows of a document */
 
