@@ -8,7 +8,8 @@
  *     facts.c       events for the cores: journal, step, actions (actions.c), snapshot, deadlines
  *     jobs.c        the registry
  *     slots.c       which job has which slot of which node (fair_share.c says how many)
- *     checkpoints.c a checkpoint from trigger to manifest (graph jobs)
+ *     checkpoints.c a checkpoint from trigger to manifest (graph jobs); checkpoints_kept.c: those
+ *                   that are there
  *     groups.c      worker groups: reports, collectives, ports, ranks, notices
  *     deploy.c      a DEPLOY action -> a DEPLOYMENT with its environment
  *     requests.c    what clients ask for; status.c: the documents they get
@@ -332,7 +333,7 @@ void deploy_gathered(struct daemon *d); /* what was gathered becomes messages */
 void deploy_close(struct daemon *d);
 void deploy_forget_node(struct daemon *d, struct daemon_node *node); /* nothing gathered for it */
 
-/* ---- checkpoints.c ------------------------------------------------------------------------ */
+/* ---- checkpoints.c, checkpoints_kept.c ---------------------------------------------------- */
 
 void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct pliant_action *act);
 void checkpoints_part(struct daemon *d, struct daemon_job *job, const struct doc_file *f,
