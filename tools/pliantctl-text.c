@@ -32,6 +32,12 @@ static size_t ctl_width(const char *text)
     return n;
 }
 
+/* It runs, and how many subtasks a vertex gets will follow from what its inputs hold. */
+bool ctl_is_undecided(const struct doc *job, const struct doc *vertex)
+{
+    return ctl_int(vertex, "parallelism") == 0 && strcmp(ctl_text(job, "state"), "Executing") == 0;
+}
+
 /* ---- times and sizes ------------------------------------------------------------------------- */
 
 int64_t ctl_unix_ms(void)

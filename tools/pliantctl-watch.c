@@ -238,6 +238,7 @@ static void lose_sync(struct watch *w, const char *why, uint64_t missed)
         say_line(w, why);
     w->synced = false;
     w->refresh = true;
+    w->last = UINT64_MAX;        /* another life of the service counts anew */
     w->snapshot = w->status = 0; /* what a former life was asked it does not answer */
 }
 
@@ -300,6 +301,7 @@ static void take_events(struct watch *w)
     while (w->events && !w->over && rpc_link_receive(w->events, &m) == 1)
         take_event(w, &m, &f);
     doc_free(&f);
+    w->over = w->over || (w->ended && w->synced && w->seen >= w->last);
 }
 
 /* ---- the service ----------------------------------------------------------------------------- */
@@ -338,6 +340,8 @@ static void take_snapshot(struct watch *w, uint64_t epoch)
         w->seen = strtoull(sequence, NULL, 10);
         w->synced = true;
     }
+    if (w->ended && w->last == UINT64_MAX)
+        w->last = strtoull(sequence, NULL, 10);
     if (!*w->job_id)
         take_picture(w);
     else
@@ -348,10 +352,10 @@ static void take_status(struct watch *w)
 {
     const char *status = ctl_text(w->c->reply.root, "job_status");
 
-    /* its last events are on their way: they end the watch, or this does a little later */
-    if (!w->screen && ctl_status_is_final(status) && watch_now_ms() - w->subscribed_at_ms > 1000)
-        w->over = true;
     take_picture(w);
+    if (w->screen || !ctl_status_is_final(status))
+        return;
+    w->ended = w->refresh = true; /* a SNAPSHOT tells which event is the last one */
 }
 
 static void heard(struct watch *w)
@@ -414,7 +418,7 @@ static void ask_for_picture(struct watch *w, int64_t now)
         return;
     w->asked_at_ms = now;
     w->refresh = false;
-    if (!w->synced || !*w->job_id)
+    if (!w->synced || !*w->job_id || w->ended)
         ask(w, MESSAGE_SNAPSHOT, &w->snapshot);
     else
         ask(w, MESSAGE_STATUS, &w->status);
@@ -527,7 +531,7 @@ static void free_watch(struct watch *w)
 
 enum exit_code ctl_watch(struct ctl *c)
 {
-    struct watch w = {.c = c, .json = c->given[CTL_JSON], .connected = true};
+    struct watch w = {.c = c, .json = c->given[CTL_JSON], .connected = true, .last = UINT64_MAX};
     enum exit_code code;
 
     w.screen = !w.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);

@@ -690,6 +690,15 @@ static void on_end_of_data(struct agent *a, struct worker *w, const struct worke
     end_answer(a, w, begin_answer(a, l->has_n, l->n));
 }
 
+static void answer_result(struct agent *a, struct worker *w, const struct worker_line *l,
+                          const char *why_not)
+{
+    if (why_not)
+        refuse(a, w, l->has_n, l->n, "refused", why_not);
+    else
+        end_answer(a, w, begin_answer(a, l->has_n, l->n));
+}
+
 static void obey(struct agent *a, struct worker *w, const struct worker_line *l)
 {
     if (!w->said_hello && l->op != WORKER_HELLO) {
@@ -720,6 +729,12 @@ static void obey(struct agent *a, struct worker *w, const struct worker_line *l)
         return;
     case WORKER_HEALTH:
         on_health(a, w, l);
+        return;
+    case WORKER_OUTPUT:
+        answer_result(a, w, l, exchange_take_output(w->task, l->edge, l->sizes));
+        return;
+    case WORKER_INPUT_LOST:
+        answer_result(a, w, l, exchange_take_lost(w->task, l->edge, l->subtask));
         return;
     }
 }

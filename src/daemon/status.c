@@ -145,11 +145,11 @@ static void tasks(struct daemon_job *job, struct json *j,
         for (uint32_t i = 0; i < pliant_parallelism(job->sched, vertex); i++) {
             struct row row = {.task = {.vertex = vertex, .subtask = i}};
 
-            if (!pliant_task_info(job->sched, vertex, i, &row.info))
-                continue;
-            row.task.attempt = row.info.attempt;
-            row.host = job_task(job, &row.task);
-            put(job, j, &row);
+            for (uint32_t k = 0; pliant_attempt_info(job->sched, vertex, i, k, &row.info); k++) {
+                row.task.attempt = row.info.attempt;
+                row.host = job_task(job, &row.task);
+                put(job, j, &row);
+            }
         }
     }
     json_end(j, ']');

@@ -517,16 +517,13 @@ Test(ctl, waits_for_the_end_of_a_job)
     }
 }
 
-/* Deaf for a second after the second question about the status. */
+/* Deaf after the second question about the status, until that is noticed. */
 static void restart_once(struct fake *fake)
 {
-    static int64_t since_ms;
-
     if (fake->stage == 0 && fake_count(fake, MESSAGE_STATUS) == 2) {
         fake_deafen(fake);
-        since_ms = fake_service_now_ms();
         fake->stage = 1;
-    } else if (fake->stage == 1 && fake_service_now_ms() - since_ms > 1000) {
+    } else if (fake->stage == 1 && strstr(fake->err.text, "no connection to ")) {
         fake_listen(fake);
         fake->stage = 2;
     }
@@ -543,7 +540,7 @@ Test(ctl, waits_on_while_the_service_is_started_anew)
 
     fake_service_open(&f, answers);
     f.turn = restart_once;
-    cr_expect(ctl(WORDS("cancel", "wc", "--wait", "--timeout", "300ms")) == 0, "%s", f.err.text);
+    cr_expect(ctl(WORDS("cancel", "wc", "--wait", "--timeout", "3s")) == 0, "%s", f.err.text);
     expect_in(f.err.text, "no connection to ");
     cr_expect(eq(str, f.out.text, "CANCELED\n"));
     /* by then the name may be another job's */
@@ -772,6 +769,59 @@ Test(ctl, watches_with_json_as_json_lines)
     expect_in(f.out.text, EVENT("beat", "") "\n");
     expect_in(f.out.text, ENDED "\n");
     expect_in(f.out.text, "\"kind\":\"gap\",\"missed\":5}\n");
+}
+
+/* The job's end is known by its STATUS first; its last events come a second later. */
+static void tell_the_end_late(struct fake *fake)
+{
+    static int64_t since_ms;
+    int64_t passed_ms = fake_service_now_ms() - since_ms;
+
+    if (fake->stage == 0 && fake_count(fake, MESSAGE_STATUS) > 1) {
+        fake->stage = 1;
+    } else if (fake->stage == 1 && passed_ms > 1200) { /* the stream comes for sure */
+        fake->stage = 2;
+        fake_event(fake, STATE_EVENT); /* a reason to ask for the STATUS */
+    } else if (fake->stage == 2 && fake_count(fake, MESSAGE_STATUS) > 2) {
+        fake->stage = 3;
+    } else if (fake->stage == 3 && passed_ms > 1000) {
+        fake->stage = 4;
+        fake_event(fake, EVENT("task", OF_JOB ",\"vertex\":\"src\",\"state\":\"CANCELED\""));
+        fake_event(fake, ENDED);
+    } else {
+        return;
+    }
+    since_ms = fake_service_now_ms();
+}
+
+Test(ctl, watches_until_the_last_event_even_if_the_end_is_known_before)
+{
+    static const struct fake_answer answers[] = {
+        {MESSAGE_STATUS, .reply = STATUS},
+        {MESSAGE_STATUS, .reply = STATUS},
+        {MESSAGE_STATUS, .reply = STATUS_OF("Finished", "CANCELED")},
+        {MESSAGE_SNAPSHOT, .reply = SNAPSHOT(0)},
+        {MESSAGE_SNAPSHOT, .reply = SNAPSHOT(3)},
+        {0}};
+
+    fake_service_open(&f, answers);
+    f.turn = tell_the_end_late;
+    cr_expect(ctl(WORDS("watch", "wc", "--json")) == 0, "%s", f.err.text);
+    expect_in(f.out.text, ENDED "\n");
+}
+
+/* Its events were before the watch began to listen. */
+Test(ctl, ends_a_watch_whose_job_ended_as_it_began)
+{
+    static const struct fake_answer answers[] = {
+        {MESSAGE_STATUS, .reply = STATUS},
+        {MESSAGE_STATUS, .reply = STATUS_OF("Finished", "CANCELED")},
+        {MESSAGE_SNAPSHOT, .reply = SNAPSHOT(7)},
+        {0}};
+
+    fake_service_open(&f, answers);
+    cr_expect(ctl(WORDS("watch", "wc")) == 0, "%s", f.err.text);
+    expect_in(f.out.text, "  wc  is Finished, CANCELED\n");
 }
 
 Test(ctl, has_nothing_to_watch_when_the_job_has_ended)
