@@ -55,6 +55,7 @@ void job_free(struct daemon_job *job)
 {
     free_life(job);
     free(job->name);
+    free(job->damaged);
     free(job);
 }
 
