@@ -367,6 +367,8 @@ static const struct row rows[] = {
     {KEY("execution.checkpointing.savepoint-dir"), OLD("state.savepoints.dir"),
      FIELD(has_savepoint_dir), TEXT, DEFAULT(""),
      HELP("where savepoints are put if the user names no place")},
+    {KEY("pliant.results.dir"), HOST, TEXT, DEFAULT(""),
+     HELP("service: where results of blocking edges are put, a directory that all nodes share")},
     {KEY("execution.checkpointing.checkpoints-after-tasks-finish"),
      OLD("execution.checkpointing.checkpoints-after-tasks-finish.enabled"),
      FIELD(checkpoints_after_finish), BOOLEAN, DEFAULT("true"),

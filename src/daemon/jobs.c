@@ -55,6 +55,7 @@ void job_free(struct daemon_job *job)
 {
     free_life(job);
     free(job->name);
+    free(job->damaged);
     free(job);
 }
 
@@ -231,6 +232,8 @@ int job_decode(struct daemon *d, const char *spec, size_t size, const char *file
     }
     if (r == 0)
         r = group_check(job, err);
+    if (r == 0)
+        r = results_check(job, err);
     if (r == 0)
         job->options_json = options_text_of(job);
     return made(job, r, ret);

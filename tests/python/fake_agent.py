@@ -137,7 +137,7 @@ class FakeAgent:
             self._answer(connection, line, info=self.info)
         elif op == "health":
             self.health = line["n"]
-        elif op == "end_of_data":
+        elif op in ("end_of_data", "output", "input_lost"):
             self._answer(connection, line)
         else:
             self._send(connection, {"n": line.get("n"), "ok": False, "code": "unknown-op"})

@@ -440,7 +440,7 @@ static const char *deployed_with(const struct fake_agent *a, uint32_t attempt)
 {
     for (size_t i = 0; i < a->tasks.n; i++)
         if (a->tasks.v[i].attempt == attempt)
-            return a->tasks.v[i].env;
+            return a->tasks.v[i].deployment;
     return "";
 }
 
