@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 6u
+#define VERSION 7u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -858,7 +858,12 @@ static void worth_codec(struct codec *c, struct worth *w)
     sum_codec(c, &w->exposed_ms);
     sum_codec(c, &w->worked_ms);
     codec_bool(c, &w->working);
-    sum_codec(c, &w->on_grid);
+    for (uint32_t g = 0; g < WORTH_GRIDS; g++) {
+        sum_codec(c, &w->on_grid[g]);
+        codec_expect(c, w->on_grid[g] <= 1);
+    }
+    CODEC(c, w->grid);
+    codec_expect(c, w->grid <= WORTH_GRIDS);
     sum_codec(c, &w->early);
     codec_expect(c, w->early <= 1);
     for (uint32_t i = 0; i < WORTH_INTERVALS; i++)

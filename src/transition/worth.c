@@ -19,9 +19,8 @@
 #define EPISODE_MS 1000         /* losses within it are one */
 #define REGULAR_SHARE 0.25      /* of the mean gap: arrivals no further off than this are regular */
 #define AGAIN_MS 60000          /* a cost that exceeds the gain is looked at again */
-#define GRID_MS 60000
 #define GRID_NEAR_MS 500
-#define GRID_KNOWN 0.6 /* so many losses on the grid make it one */
+#define GRID_KNOWN 0.3 /* less of the losses on a grid may be chance */
 #define INTERVAL_FIRST_MS 1000.0
 #define INTERVAL_STEP 1.12 /* the last of them is more than an hour */
 
@@ -143,70 +142,7 @@ void worth_drained(struct worth *w, bool early)
     w->early += NEWEST_SHARE * (early - w->early);
 }
 
-/* ---- the shadows ------------------------------------------------------------------------ */
-
-/* The first checkpoint of a run, as a share of the interval. */
-static const double firsts[WORTH_FIRSTS] = {1, 0.8, 0.6, 0.4};
-
-/* How many were triggered until then. */
-static double triggered(double first_ms, double interval_ms, double at_ms)
-{
-    return at_ms < first_ms ? 0 : 1 + (double)whole((at_ms - first_ms) / interval_ms);
-}
-
-/* What a run of `worked_ms` would have spent on checkpoints, and lost. */
-static double wasted(double first_ms, double interval_ms, double cost_ms, double worked_ms,
-                     bool lost)
-{
-    double done = triggered(first_ms, interval_ms, worked_ms - cost_ms - 1);
-
-    if (!lost)
-        return triggered(first_ms, interval_ms, worked_ms) * cost_ms;
-    if (done < 1)
-        return worked_ms;
-    return worked_ms - first_ms - (done - 1) * (interval_ms - cost_ms);
-}
-
-static void run_shadows(struct worth *w, const struct worth_limits *l, int64_t worked_ms, bool lost)
-{
-    double interval = INTERVAL_FIRST_MS, cost = (double)worth_checkpoint_ms(w, l);
-
-    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= INTERVAL_STEP)
-        for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
-            w->wasted_ms[i][k] +=
-                wasted(firsts[k] * interval, interval, cost, (double)worked_ms, lost);
-}
-
-/* Who watches once a minute sees losses on the minute: the next one is likely there as well. */
-static void note_grid(struct worth *w, int64_t now_ms)
-{
-    int64_t off;
-
-    if (w->lost_at_ms != PLIANT_UNSET) {
-        off = (now_ms - w->lost_at_ms) % GRID_MS;
-        w->on_grid +=
-            NEWEST_SHARE * ((off <= GRID_NEAR_MS || off >= GRID_MS - GRID_NEAR_MS) - w->on_grid);
-    }
-    w->lost_at_ms = now_ms;
-}
-
-void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
-                 enum worth_end how)
-{
-    bool same_episode =
-        how == WORTH_LOST && w->lost_at_ms != PLIANT_UNSET && now_ms - w->lost_at_ms < EPISODE_MS;
-
-    count(w, l, now_ms);
-    run_shadows(w, l, worked_ms, how == WORTH_LOST);
-    if (same_episode)
-        return;
-    if (how == WORTH_LOST)
-        note_grid(w, now_ms);
-    w->losses += how == WORTH_LOST && worked_ms > 0;
-    w->stops += how != WORTH_RESCALED;
-}
-
-/* ---- what follows ----------------------------------------------------------------------- */
+/* ---- what is known ---------------------------------------------------------------------- */
 
 int64_t worth_restart_ms(const struct worth *w, const struct worth_limits *l)
 {
@@ -245,9 +181,156 @@ static double expected(double first_ms, double interval_ms, double cost_ms, doub
                       (1 - share) * at_random(interval_ms, cost_ms, mean_ms));
 }
 
+/* ---- the grid of losses ----------------------------------------------------------------- */
+
+/* Who looks at machines every so often sees losses then: the next one is likely there as well. */
+static const int64_t grids_ms[WORTH_GRIDS] = {60000, 120000, 300000, 600000, 1200000};
+
+static void note_grids(struct worth *w, int64_t since_loss_ms)
+{
+    for (uint32_t g = 0; g < WORTH_GRIDS; g++) {
+        int64_t off = since_loss_ms % grids_ms[g];
+        bool on = off <= GRID_NEAR_MS || off >= grids_ms[g] - GRID_NEAR_MS;
+
+        w->on_grid[g] += NEWEST_SHARE * (on - w->on_grid[g]);
+    }
+}
+
+static double whole_periods(double ms, double period_ms)
+{
+    double n = (double)whole(ms / period_ms + 0.5);
+
+    return (n < 1 ? 1 : n) * period_ms;
+}
+
+/* As at_random(), of the best interval of whole periods: of losses on the grid a period less is
+ * lost. Period 0: of the best interval of all. */
+static double least_waste(double cost_ms, double mean_ms, double period_ms, double on_grid)
+{
+    double interval = INTERVAL_FIRST_MS, least = 0;
+
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= INTERVAL_STEP) {
+        double kept = period_ms > 0 ? whole_periods(interval, period_ms) : interval;
+        double waste =
+            at_random(kept, cost_ms, mean_ms) - on_grid * period_ms / (2 * RANDOM_RARER * mean_ms);
+
+        if (i == 0 || waste < least)
+            least = waste;
+    }
+    return least;
+}
+
+static uint32_t find_grid(const struct worth *w, const struct worth_limits *l)
+{
+    double cost = (double)worth_checkpoint_ms(w, l), mean = between(l, w->worked_ms, w->losses);
+    double least = least_waste(cost, mean, 0, 0);
+    uint32_t best = 0;
+
+    for (uint32_t g = 0; g < WORTH_GRIDS; g++) {
+        double waste = least_waste(cost, mean, (double)grids_ms[g], w->on_grid[g]);
+
+        if (w->on_grid[g] > GRID_KNOWN && grids_ms[g] <= l->max_interval_ms && waste < least) {
+            least = waste;
+            best = g + 1;
+        }
+    }
+    return best;
+}
+
+static void note_loss(struct worth *w, const struct worth_limits *l, int64_t now_ms)
+{
+    if (w->lost_at_ms != PLIANT_UNSET)
+        note_grids(w, now_ms - w->lost_at_ms);
+    w->lost_at_ms = now_ms;
+    w->grid = find_grid(w, l);
+}
+
+/* So that it has just completed when the next loss is likely. */
+static int64_t before_grid(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
+                           int64_t at_ms)
+{
+    int64_t period = grids_ms[w->grid - 1];
+    int64_t cost = worth_checkpoint_ms(w, l), ahead = cost + cost / 8 + GRID_NEAR_MS;
+    int64_t off = (at_ms + ahead - w->lost_at_ms) % period;
+    int64_t kept = at_ms - off + (off > period / 2 ? period : 0);
+    int64_t least = now_ms + (cost > l->min_interval_ms ? cost : l->min_interval_ms);
+
+    if (kept <= least)
+        kept += ((least - kept) / period + 1) * period;
+    return kept - now_ms <= l->max_interval_ms ? kept : at_ms;
+}
+
+/* ---- the shadows ------------------------------------------------------------------------ */
+
+/* The first checkpoint of a run, as a share of the interval. */
+static const double firsts[WORTH_FIRSTS] = {1, 0.8, 0.6, 0.4};
+
+/* From the start of a run to its first checkpoint, from there to the next, ... */
 struct pace {
-    int64_t first_ms, interval_ms;
+    double first_ms, interval_ms;
 };
+
+/* How many were triggered until then. */
+static double triggered(struct pace pace, double at_ms)
+{
+    return at_ms < pace.first_ms ? 0
+                                 : 1 + (double)whole((at_ms - pace.first_ms) / pace.interval_ms);
+}
+
+/* What a run of `worked_ms` would have spent on checkpoints, and lost. */
+static double wasted(struct pace pace, double cost_ms, double worked_ms, bool lost)
+{
+    double done = triggered(pace, worked_ms - cost_ms - 1);
+
+    if (!lost)
+        return triggered(pace, worked_ms) * cost_ms;
+    if (done < 1)
+        return worked_ms;
+    return worked_ms - pace.first_ms - (done - 1) * (pace.interval_ms - cost_ms);
+}
+
+/* A checkpoint that would be triggered so long after the start of a run, as the grid has it. */
+static struct pace keep_to_grid(const struct worth *w, const struct worth_limits *l,
+                                int64_t from_ms, struct pace pace)
+{
+    if (w->grid == 0)
+        return pace;
+    return (struct pace){
+        .first_ms = (double)(before_grid(w, l, from_ms, from_ms + whole(pace.first_ms)) - from_ms),
+        .interval_ms = whole_periods(pace.interval_ms, (double)grids_ms[w->grid - 1])};
+}
+
+static void run_shadows(struct worth *w, const struct worth_limits *l, int64_t now_ms,
+                        int64_t worked_ms, bool lost)
+{
+    double interval = INTERVAL_FIRST_MS, cost = (double)worth_checkpoint_ms(w, l);
+
+    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= INTERVAL_STEP)
+        for (uint32_t k = 0; k < WORTH_FIRSTS; k++) {
+            struct pace pace = {.first_ms = firsts[k] * interval, .interval_ms = interval};
+
+            pace = keep_to_grid(w, l, now_ms - worked_ms, pace);
+            w->wasted_ms[i][k] += wasted(pace, cost, (double)worked_ms, lost);
+        }
+}
+
+void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
+                 enum worth_end how)
+{
+    bool same_episode =
+        how == WORTH_LOST && w->lost_at_ms != PLIANT_UNSET && now_ms - w->lost_at_ms < EPISODE_MS;
+
+    count(w, l, now_ms);
+    run_shadows(w, l, now_ms, worked_ms, how == WORTH_LOST);
+    if (same_episode)
+        return;
+    if (how == WORTH_LOST)
+        note_loss(w, l, now_ms);
+    w->losses += how == WORTH_LOST && worked_ms > 0;
+    w->stops += how != WORTH_RESCALED;
+}
+
+/* ---- what follows ----------------------------------------------------------------------- */
 
 static struct pace find_pace(const struct worth *w, const struct worth_limits *l)
 {
@@ -256,7 +339,7 @@ static struct pace find_pace(const struct worth *w, const struct worth_limits *l
     double least_interval =
         2 * cost > (double)l->min_interval_ms ? 2 * cost : (double)l->min_interval_ms;
     double interval = INTERVAL_FIRST_MS, least = 0;
-    struct pace best = {.first_ms = whole(least_interval), .interval_ms = whole(least_interval)};
+    struct pace best = {.first_ms = least_interval, .interval_ms = least_interval};
     bool any = false;
 
     for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= INTERVAL_STEP) {
@@ -271,31 +354,19 @@ static struct pace find_pace(const struct worth *w, const struct worth_limits *l
                 continue;
             any = true;
             least = waste;
-            best = (struct pace){.first_ms = whole(first), .interval_ms = whole(interval)};
+            best = (struct pace){.first_ms = first, .interval_ms = interval};
         }
     }
     return best;
-}
-
-/* So that it has just completed when the next loss is likely. */
-static int64_t before_grid(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
-                           int64_t at_ms)
-{
-    int64_t cost = worth_checkpoint_ms(w, l), ahead = cost + cost / 8 + GRID_NEAR_MS;
-    int64_t off = (at_ms + ahead - w->lost_at_ms) % GRID_MS;
-    int64_t snapped = at_ms - off + (off > GRID_MS / 2 ? GRID_MS : 0);
-    int64_t least = now_ms + cost;
-
-    return snapped > least ? snapped : snapped + ((least - snapped) / GRID_MS + 1) * GRID_MS;
 }
 
 int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
                               bool first)
 {
     struct pace pace = find_pace(w, l);
-    int64_t at_ms = instant_after(now_ms, first ? pace.first_ms : pace.interval_ms);
+    int64_t at_ms = instant_after(now_ms, whole(first ? pace.first_ms : pace.interval_ms));
 
-    return w->on_grid > GRID_KNOWN && at_ms < PLIANT_NEVER - GRID_MS
+    return w->grid > 0 && at_ms < PLIANT_NEVER - grids_ms[WORTH_GRIDS - 1]
                ? before_grid(w, l, now_ms, at_ms)
                : at_ms;
 }

@@ -22,6 +22,8 @@
 #define WORTH_INTERVALS 76u
 #define WORTH_FIRSTS 4u /* ... each with so many choices of the first of a run */
 
+#define WORTH_GRIDS 5u
+
 #define WORTH_GAPS_FEW 3u /* more are needed to tell whether they are regular */
 
 struct worth_limits {
@@ -32,11 +34,12 @@ struct worth_limits {
 };
 
 struct worth {
-    double losses, stops; /* episodes; stops: losses and planned moves */
-    double exposed_ms;    /* in which stops came: of Executing */
-    double worked_ms;     /* in which losses came: with all tasks running */
-    double on_grid; /* share of the losses that came a whole number of minutes after another */
-    double early;   /* share of the nodes under notice that went before their end */
+    double losses, stops;        /* episodes; stops: losses and planned moves */
+    double exposed_ms;           /* in which stops came: of Executing */
+    double worked_ms;            /* in which losses came: with all tasks running */
+    double on_grid[WORTH_GRIDS]; /* share of the losses a whole number of periods after another */
+    uint32_t grid;               /* 1 + that of the grid that checkpoints keep to; 0: to none */
+    double early;                /* share of the nodes under notice that went before their end */
     double wasted_ms[WORTH_INTERVALS][WORTH_FIRSTS];
     double gap_ms, gap_off_ms; /* between two arrivals: mean, and mean distance from it */
     uint32_t gaps;             /* seen, up to WORTH_GAPS_FEW */

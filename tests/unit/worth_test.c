@@ -192,6 +192,58 @@ Test(worth, expects_losses_on_the_minute_where_they_were)
     cr_expect_gt(at, now);
 }
 
+#define LOSSES 25
+
+/* Losses every so many minutes, on each of which all that worked since the last one is lost. */
+static struct worth lost_every(int64_t period_ms)
+{
+    struct worth w = fresh();
+
+    for (int i = 0; i < LOSSES; i++)
+        live(&w, i * period_ms + 12345, 30000, period_ms - 30000, WORTH_LOST);
+    return w;
+}
+
+Test(worth, keeps_to_the_grid_of_losses_that_costs_least)
+{
+    static const struct {
+        int64_t period_ms, checkpoint_ms, want_ms;
+    } rows[] = {
+        {10 * MIN_MS, 3000, 10 * MIN_MS}, /* one each time: nothing is lost */
+        {20 * MIN_MS, 3000, 20 * MIN_MS},
+        {20 * MIN_MS, 12000, 20 * MIN_MS},
+        {7 * MIN_MS, 3000, MIN_MS}, /* seven minutes are no grid that is known, one minute is */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct worth w = lost_every(rows[i].period_ms);
+        int64_t now = LOSSES * rows[i].period_ms + 12345 + 30000, at, end;
+
+        worth_checkpointed(&w, rows[i].checkpoint_ms);
+        at = worth_next_checkpoint(&w, &limits, now, true);
+        end = at + rows[i].checkpoint_ms + rows[i].checkpoint_ms / 8 + 500;
+        cr_expect_eq((end - 12345) % rows[i].want_ms, 0, "row %zu: at %lld", i, (long long)at);
+        cr_expect_gt(at, now, "row %zu", i);
+    }
+}
+
+Test(worth, keeps_to_no_grid_where_there_is_none_or_the_interval_must_be_shorter)
+{
+    struct worth_limits narrow = limits;
+    struct worth w = fresh();
+    int64_t now = 1000 * MIN_MS;
+
+    for (int i = 0; i < 20; i++)
+        live(&w, i * 7919 * 97, 30000, 7919 * 97 - 30000, WORTH_LOST);
+    cr_expect_eq(w.grid, 0);
+    narrow.max_interval_ms = 30000;
+    w = lost_every(10 * MIN_MS);
+    cr_expect_leq(worth_next_checkpoint(&w, &narrow, now, false), now + 30000);
+    for (int i = 0; i < 10; i++)
+        worth_ended(&w, &narrow, now + i * 10 * MIN_MS, MIN_MS, WORTH_LOST);
+    cr_expect_eq(w.grid, 0, "the shortest is a minute");
+}
+
 Test(worth, counts_the_losses_of_one_instant_once)
 {
     struct worth w = fresh(), v = fresh();
