@@ -856,7 +856,7 @@ static void worth_codec(struct codec *c, struct worth *w)
     sum_codec(c, &w->losses);
     sum_codec(c, &w->stops);
     sum_codec(c, &w->exposed_ms);
-    sum_codec(c, &w->worked_ms);
+    sum_codec(c, &w->risk);
     codec_bool(c, &w->working);
     for (uint32_t g = 0; g < WORTH_GRIDS; g++) {
         sum_codec(c, &w->on_grid[g]);
@@ -866,13 +866,11 @@ static void worth_codec(struct codec *c, struct worth *w)
     codec_expect(c, w->grid <= WORTH_GRIDS);
     sum_codec(c, &w->early);
     codec_expect(c, w->early <= 1);
-    for (uint32_t i = 0; i < WORTH_INTERVALS; i++)
-        for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
-            sum_codec(c, &w->wasted_ms[i][k]);
     sum_codec(c, &w->gap_ms);
     sum_codec(c, &w->gap_off_ms);
     CODEC(c, w->gaps);
     codec_expect(c, w->gaps <= WORTH_GAPS_FEW);
+    CODEC(c, w->changed_at_ms);
     CODEC(c, w->arrived_at_ms);
     CODEC(c, w->counted_to_ms);
     CODEC(c, w->forgot_to_ms);
