@@ -851,7 +851,14 @@ static void sum_codec(struct codec *c, double *sum)
     codec_expect(c, *sum >= 0 && *sum <= (double)INT64_MAX);
 }
 
-static void worth_codec(struct codec *c, struct worth *w)
+/* Unset, or over. */
+static void past_codec(struct codec *c, int64_t *at_ms, int64_t now_ms)
+{
+    CODEC(c, *at_ms);
+    codec_expect(c, *at_ms == PLIANT_UNSET || *at_ms <= now_ms);
+}
+
+static void worth_codec(struct codec *c, struct worth *w, int64_t now_ms)
 {
     sum_codec(c, &w->losses);
     sum_codec(c, &w->stops);
@@ -870,11 +877,12 @@ static void worth_codec(struct codec *c, struct worth *w)
     sum_codec(c, &w->gap_off_ms);
     CODEC(c, w->gaps);
     codec_expect(c, w->gaps <= WORTH_GAPS_FEW);
-    CODEC(c, w->changed_at_ms);
-    CODEC(c, w->arrived_at_ms);
-    CODEC(c, w->counted_to_ms);
-    CODEC(c, w->forgot_to_ms);
-    CODEC(c, w->lost_at_ms);
+    past_codec(c, &w->changed_at_ms, now_ms);
+    past_codec(c, &w->arrived_at_ms, now_ms);
+    past_codec(c, &w->counted_to_ms, now_ms);
+    codec_expect(c, w->counted_to_ms == PLIANT_UNSET || w->counted_to_ms >= w->changed_at_ms);
+    past_codec(c, &w->forgot_to_ms, now_ms);
+    past_codec(c, &w->lost_at_ms, now_ms);
     CODEC(c, w->restart_ms);
     CODEC(c, w->checkpoint_ms);
     CODEC(c, w->stopping_ms);
@@ -901,7 +909,7 @@ static void sched_codec(struct codec *c, struct pliant_sched *s)
     group_codec(c, s);
     reports_codec(c, &s->reports);
     registration_codec(c, &s->registration);
-    worth_codec(c, &s->policy.worth);
+    worth_codec(c, &s->policy.worth, s->clock.now_ms);
     failures_codec(c, s);
     timeline_codec(c, &s->timeline);
     plan_expect(c, s);

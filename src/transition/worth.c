@@ -255,7 +255,7 @@ static void note_loss(struct worth *w, const struct worth_limits *l, int64_t now
 {
     if (w->lost_at_ms != PLIANT_UNSET)
         note_grids(w, now_ms - w->lost_at_ms);
-    w->lost_at_ms = now_ms;
+    w->lost_at_ms = w->changed_at_ms = now_ms;
     w->grid = find_grid(w, l);
 }
 

@@ -40,7 +40,7 @@ struct worth {
     double early;                /* share of the nodes under notice that went before their end */
     double gap_ms, gap_off_ms;   /* between two arrivals: mean, and mean distance from it */
     uint32_t gaps;               /* seen, up to WORTH_GAPS_FEW */
-    int64_t changed_at_ms;       /* a node came, went or was to go; PLIANT_UNSET: none yet */
+    int64_t changed_at_ms;       /* a node came, went or was to go; a loss */
     int64_t arrived_at_ms;       /* the last arrival; PLIANT_UNSET: none */
     int64_t counted_to_ms;       /* up to here, in Executing; PLIANT_UNSET: not in Executing */
     bool working;                /* all tasks run */
