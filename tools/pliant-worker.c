@@ -12,14 +12,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <pliant/worker.h>
 
 #include "spec/json_out.h"
+#include "util/decimal.h"
 #include "util/duration.h"
 #include "worker/json_read.h"
 
 enum exit_code { DONE = 0, NO = 1, BAD_INPUT = 2, UNREACHABLE = 3, NO_RESOURCES = 4 };
+
+#define ANY (-1)
 
 enum { SHORT_PATIENCE_MS = 1000, PART_WAIT_MS = 2000 };
 
@@ -29,7 +33,9 @@ struct call {
     bool as_json;
     int64_t patience_ms;
     int timeout_ms; /* wait-checkpoint; -1: none */
-    const char *checkpoint, *cause;
+    const char *checkpoint, *cause, *vertex;
+    int64_t subtask; /* -1: not given */
+    bool counts;     /* outputs --subpartitions */
     struct json metrics;
     char **args;
     int n_args;
@@ -37,8 +43,9 @@ struct call {
 
 struct command {
     const char *name, *usage;
-    int n_args;
+    int n_args; /* ANY: one or more */
     enum exit_code (*run)(struct call *c);
+    bool alone; /* the agent is not asked */
 };
 
 /* ---- errors
@@ -265,16 +272,180 @@ static enum exit_code run_restore_parts(struct call *c)
     return print_json(&j);
 }
 
+/* ---- blocking edges
+ * ------------------------------------------------------------------------------- */
+
+static bool is_meant(const struct call *c, const char *vertex)
+{
+    return !c->vertex || strcmp(c->vertex, vertex) == 0;
+}
+
+static enum exit_code no_edge(const struct call *c)
+{
+    return c->vertex
+               ? complain(NO, "%s: this task has no such edge with %s", c->command->name, c->vertex)
+               : complain(NO, "%s: this task has none", c->command->name);
+}
+
+/* What is empty may have no file. */
+static void print_files(const struct pliant_worker_partition *p, struct json *j)
+{
+    char path[4096];
+
+    for (uint64_t n = p->first; n <= p->last; n++) {
+        snprintf(path, sizeof path, "%s/%" PRIu64, p->dir, n);
+        if (access(path, F_OK) != 0)
+            continue;
+        if (j)
+            json_string(j, NULL, path);
+        else
+            puts(path);
+    }
+}
+
+static enum exit_code run_inputs(struct call *c)
+{
+    const struct pliant_worker_input *v;
+    struct json list, *j = c->as_json ? &list : NULL;
+    bool any = false;
+    size_t n;
+    int r = pliant_worker_inputs(c->w, &v, &n);
+
+    if (r < 0)
+        return failed(c, r);
+    json_init(&list, NULL);
+    json_begin(&list, NULL, '{');
+    json_begin(&list, "files", '[');
+    for (size_t i = 0; i < n; i++) {
+        if (!is_meant(c, v[i].from))
+            continue;
+        any = true;
+        for (size_t k = 0; k < v[i].n_partitions; k++)
+            print_files(&v[i].partitions[k], j);
+    }
+    json_end(&list, ']');
+    json_end(&list, '}');
+    if (any && j)
+        return print_json(&list);
+    json_free(&list);
+    return any ? DONE : no_edge(c);
+}
+
+static enum exit_code run_outputs(struct call *c)
+{
+    const struct pliant_worker_output *v;
+    struct json j;
+    bool any = false;
+    size_t n;
+    int r = pliant_worker_outputs(c->w, &v, &n);
+
+    if (r < 0)
+        return failed(c, r);
+    json_init(&j, NULL);
+    json_begin(&j, NULL, '{');
+    json_begin(&j, "outputs", '[');
+    for (size_t i = 0; i < n; i++) {
+        if (!is_meant(c, v[i].to))
+            continue;
+        any = true;
+        if (!c->as_json && c->counts)
+            printf("%" PRIu32 "\n", v[i].subpartitions);
+        else if (!c->as_json)
+            puts(v[i].dir);
+        json_begin(&j, NULL, '{');
+        json_uint(&j, "edge", v[i].edge);
+        json_string(&j, "to", v[i].to);
+        json_string(&j, "dir", v[i].dir);
+        json_uint(&j, "subpartitions", v[i].subpartitions);
+        json_end(&j, '}');
+    }
+    json_end(&j, ']');
+    json_end(&j, '}');
+    if (any && c->as_json)
+        return print_json(&j);
+    json_free(&j);
+    return any ? DONE : no_edge(c);
+}
+
+static bool reads(const struct pliant_worker_input *in, int64_t subtask)
+{
+    for (size_t i = 0; i < in->n_partitions; i++)
+        if (in->partitions[i].subtask == subtask)
+            return true;
+    return false;
+}
+
+static enum exit_code run_input_lost(struct call *c)
+{
+    const struct pliant_worker_input *v;
+    size_t n;
+    int r;
+
+    if (!c->vertex || c->subtask < 0)
+        return complain(BAD_INPUT, "input-lost: needs --from and --subtask");
+    r = pliant_worker_inputs(c->w, &v, &n);
+    if (r == 0 && !pliant_worker_managed(c->w))
+        return DONE;
+    for (size_t i = 0; i < n && r == 0; i++)
+        if (is_meant(c, v[i].from) && reads(&v[i], c->subtask)) {
+            r = pliant_worker_input_lost(c->w, v[i].edge, (uint32_t)c->subtask);
+            return r < 0 ? failed(c, r) : DONE;
+        }
+    return r < 0 ? failed(c, r) : no_edge(c);
+}
+
+static enum exit_code tell_sizes(struct call *c, uint32_t edge)
+{
+    uint64_t *bytes = calloc((size_t)c->n_args, sizeof *bytes);
+    enum exit_code code = DONE;
+    int64_t size;
+    int r;
+
+    if (!bytes)
+        return complain(NO_RESOURCES, "no memory");
+    for (int i = 0; i < c->n_args && code == DONE; i++) {
+        if (decimal_read_int(c->args[i], &size) && size >= 0)
+            bytes[i] = (uint64_t)size;
+        else
+            code = complain(BAD_INPUT, "output-sizes: %s: expected a number of bytes", c->args[i]);
+    }
+    r = code == DONE ? pliant_worker_output_sizes(c->w, edge, bytes, (size_t)c->n_args) : 0;
+    free(bytes);
+    return r < 0 ? failed(c, r) : code;
+}
+
+static enum exit_code run_output_sizes(struct call *c)
+{
+    const struct pliant_worker_output *v;
+    size_t n, i = 0;
+    int r;
+
+    if (!c->vertex)
+        return complain(BAD_INPUT, "output-sizes: needs --to");
+    r = pliant_worker_outputs(c->w, &v, &n);
+    if (r == 0 && !pliant_worker_managed(c->w))
+        return DONE;
+    while (r == 0 && i < n && !is_meant(c, v[i].to))
+        i++;
+    if (r < 0)
+        return failed(c, r);
+    return i < n ? tell_sizes(c, v[i].edge) : no_edge(c);
+}
+
 /* clang-format off */
 static const struct command commands[] = {
-    {"report", "report [--metric NAME=VALUE]... [--checkpoint DIR]", 0, run_report},
-    {"checkpoint-dir", "checkpoint-dir", 0, run_checkpoint_dir},
-    {"get-checkpoint", "get-checkpoint", 0, run_get_checkpoint},
-    {"preemption-info", "preemption-info", 0, run_preemption_info},
-    {"wait-checkpoint", "wait-checkpoint [--timeout DURATION]", 0, run_wait_checkpoint},
-    {"part", "part ID [--failed CAUSE]", 1, run_part},
-    {"restore-parts", "restore-parts", 0, run_restore_parts},
-    {"end-of-data", "end-of-data", 0, run_end_of_data},
+    {"report", "report [--metric NAME=VALUE]... [--checkpoint DIR]", 0, run_report, false},
+    {"checkpoint-dir", "checkpoint-dir", 0, run_checkpoint_dir, false},
+    {"get-checkpoint", "get-checkpoint", 0, run_get_checkpoint, false},
+    {"preemption-info", "preemption-info", 0, run_preemption_info, false},
+    {"wait-checkpoint", "wait-checkpoint [--timeout DURATION]", 0, run_wait_checkpoint, false},
+    {"part", "part ID [--failed CAUSE]", 1, run_part, false},
+    {"restore-parts", "restore-parts", 0, run_restore_parts, true},
+    {"end-of-data", "end-of-data", 0, run_end_of_data, false},
+    {"inputs", "inputs [--from VERTEX]", 0, run_inputs, true},
+    {"outputs", "outputs [--to VERTEX] [--subpartitions]", 0, run_outputs, true},
+    {"output-sizes", "output-sizes --to VERTEX BYTES...", ANY, run_output_sizes, false},
+    {"input-lost", "input-lost --from VERTEX --subtask N", 0, run_input_lost, false},
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
@@ -296,6 +467,16 @@ static const char help[] =
     "  restore-parts     prints what to read at the start, a line each: FIRST-LAST DIR, where\n"
     "                    FIRST-LAST are the key groups that are this subtask's\n"
     "  end-of-data       this source has no more to read\n\n"
+    "Blocking edges of graph jobs:\n"
+    "  inputs [--from VERTEX]\n"
+    "                    prints the files that this task reads, a line each; an empty one may\n"
+    "                    be missing; exit code 1: it has no such edge\n"
+    "  outputs [--to VERTEX] [--subpartitions]\n"
+    "                    prints the directory to write files 0, 1, 2, ... into, or how many\n"
+    "  output-sizes --to VERTEX BYTES...\n"
+    "                    how much was written, if that is not the sizes of the files\n"
+    "  input-lost --from VERTEX --subtask N\n"
+    "                    what N wrote cannot be read: it is written again; then exit 1\n\n"
     "  --json            print JSON\n"
     "  --patience D      how long to try when the agent cannot be reached (10 min)\n\n"
     "Exit codes: 0 done, 1 the answer is no, 2 bad usage, 3 the agent cannot be reached,\n"
@@ -348,7 +529,7 @@ static bool read_metric(struct json *j, const char *text)
 
 static bool belongs(const struct command *self, const char *option)
 {
-    return strstr(self->usage, option) != NULL;
+    return strstr(self->usage, option) != NULL; /* none is the beginning of another */
 }
 
 static bool read_option(struct call *c, int option)
@@ -374,6 +555,21 @@ static bool read_option(struct call *c, int option)
     case 'f':
         c->cause = optarg;
         return belongs(c->command, "--failed");
+    case 'F':
+        c->vertex = optarg;
+        return belongs(c->command, "--from");
+    case 'T':
+        c->vertex = optarg;
+        return belongs(c->command, "--to");
+    case 's':
+        c->counts = true;
+        return belongs(c->command, "--subpartitions");
+    case 'n':
+        if (belongs(c->command, "--subtask") && decimal_read_int(optarg, &c->subtask) &&
+            c->subtask >= 0 && c->subtask <= UINT32_MAX)
+            return true;
+        complain(BAD_INPUT, "--subtask %s: expected a number from 0", optarg);
+        return false;
     default:
         return false;
     }
@@ -388,6 +584,10 @@ static bool read_options(struct call *c, int argc, char **argv)
         {"metric", required_argument, NULL, 'm'},
         {"checkpoint", required_argument, NULL, 'c'},
         {"failed", required_argument, NULL, 'f'},
+        {"from", required_argument, NULL, 'F'},
+        {"to", required_argument, NULL, 'T'},
+        {"subpartitions", no_argument, NULL, 's'},
+        {"subtask", required_argument, NULL, 'n'},
         {0},
     };
     int option;
@@ -397,7 +597,7 @@ static bool read_options(struct call *c, int argc, char **argv)
             return false;
     c->args = argv + optind;
     c->n_args = argc - optind;
-    return c->n_args == c->command->n_args;
+    return c->command->n_args == ANY ? c->n_args > 0 : c->n_args == c->command->n_args;
 }
 
 /* ---- run
@@ -426,7 +626,7 @@ static enum exit_code run(struct call *c)
 
     if (!c->w)
         return complain(NO_RESOURCES, "no memory");
-    if (r == 0 && c->command->run != run_restore_parts)
+    if (r == 0 && !c->command->alone)
         r = reach_agent(c);
     if (r < 0)
         return failed(c, r);
@@ -451,7 +651,7 @@ static const struct command *find_command(const char *name)
 
 int main(int argc, char **argv)
 {
-    struct call c = {.patience_ms = PLIANT_WORKER_PATIENCE_MS, .timeout_ms = -1};
+    struct call c = {.patience_ms = PLIANT_WORKER_PATIENCE_MS, .timeout_ms = -1, .subtask = -1};
     enum exit_code code;
 
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is told by exit code 4 */

@@ -190,6 +190,20 @@ static void put_node(FILE *out, const struct doc *ev)
     put_member(out, ev, " (", "cause", ")");
 }
 
+static void put_decided(FILE *out, const struct doc *ev)
+{
+    char text[CTL_TIME_TEXT];
+
+    put_member(out, ev, "", "vertex", "");
+    put_member(out, ev, " gets parallelism ", "parallelism", "");
+    fprintf(out, " for %s", ctl_bytes(text, ctl_int(ev, "bytes")));
+}
+
+static void put_blocked(FILE *out, const struct doc *ev)
+{
+    put_member(out, ev, "node ", "node", " is slow: blocked for a time");
+}
+
 static void put_daemon(FILE *out, const struct doc *ev)
 {
     put_member(out, ev, "pliantd: ", "change", "");
@@ -208,6 +222,8 @@ static const struct {
     {"checkpoint", put_checkpoint},
     {"savepoint", put_savepoint},
     {"node", put_node},
+    {"decided", put_decided},
+    {"blocked", put_blocked},
     {"daemon", put_daemon},
 };
 

@@ -230,7 +230,7 @@ static void put_vertices(struct frame *f, const struct doc *job)
         const struct doc *min = ctl_first(v, "bounds"), *max = min ? min->next : NULL;
 
         putf(f, "%s%s ", separator, v->key);
-        put_in(f, CTL_BOLD, ctl_text(v, "parallelism"));
+        put_in(f, CTL_BOLD, ctl_is_undecided(job, v) ? "undecided" : ctl_text(v, "parallelism"));
         putf(f, " of %s (%s..%s)", ctl_text(v, "desired"), min ? min->text : "?",
              max ? max->text : "?");
         separator = ", ";

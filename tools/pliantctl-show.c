@@ -132,7 +132,7 @@ static enum exit_code print_vertices(const struct doc *job)
         const struct doc *min = ctl_first(v, "bounds"), *max = min ? min->next : NULL;
 
         ctl_cell(&t, "%s", v->key);
-        ctl_cell(&t, "%s", ctl_text(v, "parallelism"));
+        ctl_cell(&t, "%s", ctl_is_undecided(job, v) ? "not decided" : ctl_text(v, "parallelism"));
         ctl_cell(&t, "%s", ctl_text(v, "desired"));
         ctl_cell(&t, "%s..%s", min ? min->text : "", max ? max->text : "");
     }

@@ -32,6 +32,12 @@ static size_t ctl_width(const char *text)
     return n;
 }
 
+/* It runs, and how many subtasks a vertex gets will follow from what its inputs hold. */
+bool ctl_is_undecided(const struct doc *job, const struct doc *vertex)
+{
+    return ctl_int(vertex, "parallelism") == 0 && strcmp(ctl_text(job, "state"), "Executing") == 0;
+}
+
 /* ---- times and sizes ------------------------------------------------------------------------- */
 
 int64_t ctl_unix_ms(void)
@@ -108,7 +114,7 @@ static const struct { const char *state; enum ctl_colour colour; } state_colours
     {"draining", CTL_YELLOW}, {"awaited", CTL_YELLOW}, {"pending", CTL_YELLOW},
     {"INITIALIZING", CTL_YELLOW}, {"CREATED", CTL_YELLOW}, {"DEPLOYING", CTL_YELLOW},
     {"FAILING", CTL_RED}, {"Failing", CTL_RED}, {"FAILED", CTL_RED}, {"failed", CTL_RED},
-    {"gone", CTL_RED}, {"store-failed", CTL_RED},
+    {"gone", CTL_RED}, {"store-failed", CTL_RED}, {"Damaged", CTL_RED}, {"DAMAGED", CTL_RED},
 };
 /* clang-format on */
 

@@ -53,7 +53,24 @@ static const char *watch_job_name(const struct watch *w, const char *job_id)
     return "";
 }
 
-static struct watch_history *history_of(struct watch *w, const char *job_id, int64_t now_s)
+/* What is in use when the job is seen first has been since its last deployment. */
+static void remember_before(struct watch_history *h, const struct doc *slots, int64_t now_s)
+{
+    uint32_t used = slots ? (uint32_t)ctl_int(slots, "used") : 0;
+    int64_t since_ms = slots ? ctl_int(slots, "since_unix_ms") : 0;
+    int64_t ago_s = since_ms > 0 ? (ctl_unix_ms() - since_ms) / 1000 : 0;
+
+    if (ago_s >= WATCH_SECONDS)
+        ago_s = WATCH_SECONDS - 1;
+    if (ago_s > now_s)
+        ago_s = now_s;
+    h->first_s = ago_s > 0 ? now_s - ago_s : now_s;
+    for (h->last_s = h->first_s - 1; h->last_s < now_s - 1;)
+        h->used[++h->last_s % WATCH_SECONDS] = used;
+}
+
+static struct watch_history *history_of(struct watch *w, const char *job_id,
+                                        const struct doc *slots, int64_t now_s)
 {
     struct watch_history *h;
 
@@ -64,15 +81,14 @@ static struct watch_history *history_of(struct watch *w, const char *job_id, int
     if (!h)
         return NULL;
     snprintf(h->job_id, sizeof h->job_id, "%s", job_id);
-    h->first_s = now_s;
-    h->last_s = now_s - 1;
+    remember_before(h, slots, now_s);
     return h;
 }
 
 /* What was so at the last look was so until now. */
 static void remember(struct watch_history *h, uint32_t used, int64_t now_s)
 {
-    uint32_t before = h->used[h->last_s % WATCH_SECONDS];
+    uint32_t before = h->last_s < h->first_s ? used : h->used[h->last_s % WATCH_SECONDS];
 
     if (now_s - h->last_s > WATCH_SECONDS)
         h->last_s = now_s - WATCH_SECONDS;
@@ -183,8 +199,8 @@ static void take_picture(struct watch *w)
         return;
     }
     for (const struct doc *job = watch_first_job(w); job; job = *w->job_id ? NULL : job->next) {
-        struct watch_history *h = history_of(w, ctl_text(job, "job_id"), now_s);
         const struct doc *slots = doc_get(job, "slots");
+        struct watch_history *h = history_of(w, ctl_text(job, "job_id"), slots, now_s);
 
         if (h)
             remember(h, slots ? (uint32_t)ctl_int(slots, "used") : 0, now_s);
@@ -222,6 +238,7 @@ static void lose_sync(struct watch *w, const char *why, uint64_t missed)
         say_line(w, why);
     w->synced = false;
     w->refresh = true;
+    w->last = UINT64_MAX;        /* another life of the service counts anew */
     w->snapshot = w->status = 0; /* what a former life was asked it does not answer */
 }
 
@@ -284,6 +301,7 @@ static void take_events(struct watch *w)
     while (w->events && !w->over && rpc_link_receive(w->events, &m) == 1)
         take_event(w, &m, &f);
     doc_free(&f);
+    w->over = w->over || (w->ended && w->synced && w->seen >= w->last);
 }
 
 /* ---- the service ----------------------------------------------------------------------------- */
@@ -322,6 +340,8 @@ static void take_snapshot(struct watch *w, uint64_t epoch)
         w->seen = strtoull(sequence, NULL, 10);
         w->synced = true;
     }
+    if (w->ended && w->last == UINT64_MAX)
+        w->last = strtoull(sequence, NULL, 10);
     if (!*w->job_id)
         take_picture(w);
     else
@@ -332,10 +352,10 @@ static void take_status(struct watch *w)
 {
     const char *status = ctl_text(w->c->reply.root, "job_status");
 
-    /* its last events are on their way: they end the watch, or this does a little later */
-    if (!w->screen && ctl_status_is_final(status) && watch_now_ms() - w->subscribed_at_ms > 1000)
-        w->over = true;
     take_picture(w);
+    if (w->screen || !ctl_status_is_final(status))
+        return;
+    w->ended = w->refresh = true; /* a SNAPSHOT tells which event is the last one */
 }
 
 static void heard(struct watch *w)
@@ -398,7 +418,7 @@ static void ask_for_picture(struct watch *w, int64_t now)
         return;
     w->asked_at_ms = now;
     w->refresh = false;
-    if (!w->synced || !*w->job_id)
+    if (!w->synced || !*w->job_id || w->ended)
         ask(w, MESSAGE_SNAPSHOT, &w->snapshot);
     else
         ask(w, MESSAGE_STATUS, &w->status);
@@ -511,7 +531,7 @@ static void free_watch(struct watch *w)
 
 enum exit_code ctl_watch(struct ctl *c)
 {
-    struct watch w = {.c = c, .json = c->given[CTL_JSON], .connected = true};
+    struct watch w = {.c = c, .json = c->given[CTL_JSON], .connected = true, .last = UINT64_MAX};
     enum exit_code code;
 
     w.screen = !w.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);

@@ -28,6 +28,8 @@ struct watch {
     /* the stream */
     uint64_t epoch, seen; /* of the last event, or of the snapshot that it goes on from */
     bool synced;
+    bool ended;    /* the job, as STATUS says; its last events may still be on their way */
+    uint64_t last; /* once it has ended: there are none after this one; UINT64_MAX: not known yet */
 
     /* the picture: SNAPSHOT's or STATUS's reply */
     struct doc_file picture;

@@ -181,6 +181,7 @@ enum exit_code ctl_print_reply(struct ctl *c);
 /* Tolerant questions: of what is missing, null or of another kind: "", 0, false, NULL. */
 const char *ctl_text(const struct doc *map, const char *key);
 int64_t ctl_int(const struct doc *map, const char *key);
+bool ctl_is_undecided(const struct doc *job, const struct doc *vertex);
 bool ctl_truth(const struct doc *map, const char *key);
 bool ctl_has(const struct doc *map, const char *key);                /* there, and not null */
 const struct doc *ctl_first(const struct doc *map, const char *key); /* first child, or NULL */

@@ -197,6 +197,47 @@ pliant_worker_restore_parts(const struct pliant_worker *w, size_t *ret_n);
 /* This source has read all that there is. */
 PLIANT_API int pliant_worker_end_of_data(struct pliant_worker *w);
 
+/* ---- blocking edges (graph jobs) --------------------------------------------------------- */
+
+/* What one subtask wrote for an edge, as far as this one is to read it: subpartitions first..last.
+ * Subpartition N is the file DIR/N; if there is none, nothing is in it. */
+struct pliant_worker_partition {
+    const char *dir;
+    uint32_t subtask, attempt; /* who wrote it */
+    uint32_t first, last;
+};
+
+struct pliant_worker_input {
+    uint32_t edge;    /* index in the job, from 0 */
+    const char *from; /* the vertex it comes from */
+    const struct pliant_worker_partition *partitions;
+    size_t n_partitions;
+};
+
+/* Where this subtask writes subpartitions 0..subpartitions - 1, a file each, named by its number:
+ * `dir` exists and is empty. What is in it when the subtask ends with exit code 0 is its result. */
+struct pliant_worker_output {
+    uint32_t edge;
+    const char *to, *dir;
+    uint32_t subpartitions;
+};
+
+/* n of them, valid until the handle is closed; n 0: the subtask has none. -EINVAL, or the errno of
+ * reading PLIANT_INPUTS and PLIANT_OUTPUTS. */
+PLIANT_API int pliant_worker_inputs(struct pliant_worker *w, const struct pliant_worker_input **ret,
+                                    size_t *ret_n);
+PLIANT_API int pliant_worker_outputs(struct pliant_worker *w,
+                                     const struct pliant_worker_output **ret, size_t *ret_n);
+
+/* How much it has written for an edge, if that does not show in the sizes of the files: bytes of
+ * each subpartition. Once for an edge. */
+PLIANT_API int pliant_worker_output_sizes(struct pliant_worker *w, uint32_t edge,
+                                          const uint64_t *bytes, size_t n);
+
+/* What `subtask` wrote for the edge cannot be read. Then exit with another code than 0: it is
+ * written again, and this subtask started again after that. */
+PLIANT_API int pliant_worker_input_lost(struct pliant_worker *w, uint32_t edge, uint32_t subtask);
+
 /* ---- files ------------------------------------------------------------------------------------
  */
 

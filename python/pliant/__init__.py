@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any, Mapping, Optional, Union
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from ._errors import Error, OutOfOrder, Refused, Stopping, Unavailable, Unreachable
 from ._files import CheckpointDir, CheckpointRequest, Path, sync
-from ._task import Part, Task
+from ._task import Input, Output, Part, Partition, Task
 from ._worker import VERSION as __version__
 from ._worker import Handler, PreemptionInfo, Worker
 
@@ -21,8 +21,11 @@ __all__ = [
     "CheckpointDir",
     "CheckpointRequest",
     "Error",
+    "Input",
     "OutOfOrder",
+    "Output",
     "Part",
+    "Partition",
     "PreemptionInfo",
     "Refused",
     "Stopping",
@@ -36,7 +39,9 @@ __all__ = [
     "get_checkpoint",
     "get_preemption_info",
     "init",
+    "input_lost",
     "on_checkpoint",
+    "output_sizes",
     "report",
     "stopping",
     "sync",
@@ -65,7 +70,7 @@ os.register_at_fork(after_in_child=_forget_parents_worker)
 
 
 def task() -> Task:
-    """Who this process is: subtask or rank, key groups, what to restore."""
+    """Who this process is: subtask or rank, key groups, what to restore, what to read and write."""
     return init().task
 
 
@@ -105,6 +110,16 @@ def checkpoint_requested(timeout: float = 0) -> Optional[CheckpointRequest]:
 def on_checkpoint(write: Handler) -> Handler:
     """Call `write(dir)` in a thread of its own whenever this subtask's state is wanted."""
     return init().on_checkpoint(write)
+
+
+def output_sizes(output: Union[Output, int], sizes: Sequence[int]) -> None:
+    """How much was written for a blocking edge, where that does not show in the sizes of the files."""
+    init().output_sizes(output, sizes)
+
+
+def input_lost(input: Union[Input, int], subtask: int) -> None:
+    """What `subtask` wrote for this edge cannot be read; then end with another exit code than 0."""
+    init().input_lost(input, subtask)
 
 
 def end_of_data() -> None:

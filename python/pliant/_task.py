@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
-from typing import Mapping, Optional, Tuple
+from typing import Any, List, Mapping, Optional, Tuple
 
 _MAX_PARALLELISM = 32768
 
@@ -17,6 +18,51 @@ class Part:
     subtask: int  # whose it was,
     parallelism: int  # of how many
     key_groups: range  # what of it belongs to this subtask now
+
+
+@dataclass(frozen=True)
+class Partition:
+    """What one subtask wrote for an edge, as far as this one is to read it."""
+
+    dir: str
+    subtask: int  # whose it is,
+    attempt: int  # and which of its attempts
+    subpartitions: range
+
+    @property
+    def files(self) -> List[str]:
+        """Those of the subpartitions in which something is."""
+        paths = (os.path.join(self.dir, str(n)) for n in self.subpartitions)
+        return [path for path in paths if os.path.exists(path)]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A blocking edge that this subtask reads."""
+
+    edge: int  # index in the job, from 0
+    from_vertex: str
+    partitions: Tuple[Partition, ...]
+
+    @property
+    def files(self) -> List[str]:
+        """All that there is to read."""
+        return [file for partition in self.partitions for file in partition.files]
+
+
+@dataclass(frozen=True)
+class Output:
+    """A blocking edge that this subtask writes: subpartition N into the file path(N)."""
+
+    edge: int
+    to_vertex: str
+    dir: str
+    subpartitions: int
+
+    def path(self, subpartition: int) -> str:
+        if not 0 <= subpartition < self.subpartitions:
+            raise ValueError(f"subpartition {subpartition}: expected 0 to {self.subpartitions - 1}")
+        return os.path.join(self.dir, str(subpartition))
 
 
 @dataclass(frozen=True)
@@ -42,6 +88,8 @@ class Task:
     log_dir: Optional[str] = None
     preemption_file: Optional[str] = None
     restore_parts: Tuple[Part, ...] = ()
+    inputs: Tuple[Input, ...] = ()
+    outputs: Tuple[Output, ...] = ()
 
     @classmethod
     def from_environment(cls, env: Optional[Mapping[str, str]] = None) -> Task:
@@ -88,6 +136,8 @@ class Task:
             log_dir=text("PLIANT_LOG_DIR"),
             preemption_file=text("PLIANT_PREEMPTION_FILE"),
             restore_parts=parts,
+            inputs=_inputs(given),
+            outputs=_outputs(given),
         )
 
 
@@ -151,3 +201,32 @@ def _parts(env: Mapping[str, str], most: int, own: range) -> Tuple[Part, ...]:
         if both:  # else it is of no use
             parts.append(Part(path, place[0], place[1], both))
     return tuple(parts)
+
+
+def _edges(env: Mapping[str, str], name: str) -> List[Any]:
+    path = env.get(name)
+    if not path:
+        return []
+    with open(path, encoding="utf-8") as file:
+        edges = json.load(file)
+    if not isinstance(edges, list):
+        raise _wrong(env, name, "a file with a list")
+    return edges
+
+
+def _inputs(env: Mapping[str, str]) -> Tuple[Input, ...]:
+    def partition(of: Any) -> Partition:
+        first, last = of["subpartitions"]
+        return Partition(of["dir"], of["subtask"], of["attempt"], range(first, last + 1))
+
+    return tuple(
+        Input(edge["edge"], edge["from"], tuple(map(partition, edge["partitions"])))
+        for edge in _edges(env, "PLIANT_INPUTS")
+    )
+
+
+def _outputs(env: Mapping[str, str]) -> Tuple[Output, ...]:
+    return tuple(
+        Output(edge["edge"], edge["to"], edge["dir"], edge["subpartitions"])
+        for edge in _edges(env, "PLIANT_OUTPUTS")
+    )

@@ -8,12 +8,12 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._client import Answer, Client
 from ._errors import Error
 from ._files import CheckpointDir, CheckpointRequest, Path, sync
-from ._task import Task
+from ._task import Input, Output, Task
 
 VERSION = "0.1.0"
 RUN_DIR_ALONE = "checkpoints"  # not under Pliant
@@ -180,6 +180,24 @@ class Worker:
         if self._client is not None:
             self._client.ask("end_of_data")
 
+    # ---- blocking edges ----------------------------------------------------------------------------
+
+    def output_sizes(self, output: Union[Output, int], sizes: Sequence[int]) -> None:
+        """How much was written for an edge, where that does not show in the sizes of the files.
+
+        Bytes of each subpartition; once for an edge.
+        """
+        if self._client is not None:
+            self._client.ask("output", edge=_edge(output), bytes=list(sizes))
+
+    def input_lost(self, input: Union[Input, int], subtask: int) -> None:
+        """What `subtask` wrote for this edge cannot be read. Then end with another exit code than 0.
+
+        It is written again, and this subtask started again after that.
+        """
+        if self._client is not None:
+            self._client.ask("input_lost", edge=_edge(input), subtask=subtask)
+
     # ---- checkpoints that are asked for --------------------------------------------------------------
 
     def checkpoint_requested(self, timeout: float = 0) -> Optional[CheckpointRequest]:
@@ -254,6 +272,10 @@ class Worker:
             else:
                 self._requests[id] = request
             self._new_requests.append(request)
+
+
+def _edge(of: Union[Input, Output, int]) -> int:
+    return of if isinstance(of, int) else of.edge
 
 
 def _checked_name(name: object) -> str:

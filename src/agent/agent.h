@@ -8,6 +8,7 @@
  *     tasks.c     the table of tasks: DEPLOY, STOP, FORGET, states
  *     deploy.c    a DEPLOYMENT -> files and environment -> the keeper starts it
  *     keep.c      the keeper (keeper.h) as seen from here: queue, news, its death, adoption
+ *     exchange.c   what tasks read and write of blocking edges; errands.c: files of it, in a thread
  *     worker.c    the sockets of tasks (docs/worker.md); worker_line.c reads a line
  *     logs.c      output of tasks: names, bounds, reading
  *     ports.c     ports held for worker groups
@@ -107,6 +108,20 @@ struct wanted_part {
     char *dir;
 };
 
+/* What it writes for a blocking edge. */
+struct task_output {
+    uint32_t edge, subpartitions;
+    const char *to, *dir; /* vertex; name below the job's directory */
+    uint64_t *bytes;      /* of each subpartition; NULL: not known yet */
+    bool told;            /* by the task itself */
+};
+
+/* What it could not read; there: some. */
+struct lost_input {
+    bool there;
+    uint32_t edge, subtask, attempt;
+};
+
 /* A collective or a report: what waits for the daemon, as JSON to be said again. */
 struct pending {
     int64_t number; /* 0: none */
@@ -147,6 +162,13 @@ struct task {
     char *notice;     /* the preemption info, JSON; NULL: none */
     struct VEC(struct wanted_part) wanted;
     bool ended_data;
+
+    /* blocking edges */
+    const char *results; /* the directory of results; NULL: it reads and writes none */
+    const struct doc *inputs;
+    struct VEC(struct task_output) outputs;
+    struct lost_input lost;
+    bool prepares, prepared, measures; /* an errand is under way for it, was done, is under way */
 };
 
 /* ---- ports held for worker groups
@@ -220,6 +242,8 @@ struct agent {
     bool changed; /* some task is */
     struct VEC(struct held_port) ports;
     struct probe *probe;
+    struct errands *errands; /* NULL: none yet */
+    struct source errands_done;
     struct worker *closed; /* connections to be freed when the turn ends */
     int64_t health_at_ms;  /* when a connection is to be checked or judged; PLIANT_NEVER: none */
     int64_t look_at_ms;    /* at logs and usage of tasks; PLIANT_NEVER: none runs */
@@ -279,7 +303,7 @@ void tasks_ended(struct agent *a, const struct keeper_message *m);
 void tasks_all_killed(struct agent *a, const char *cause);
 void tasks_stop_all(struct agent *a, int64_t timeout_ms, int64_t kill_at_unix_ms);
 void tasks_tell(struct agent *a); /* what has changed */
-void tasks_write(const struct agent *a, struct json *j, bool all);
+void tasks_write(struct agent *a, struct json *j, bool all);
 void tasks_look(struct agent *a); /* sizes of logs, usage */
 void task_kill_hung(struct agent *a, struct task *t);
 size_t tasks_living(const struct agent *a);
@@ -292,6 +316,8 @@ bool task_key_read(struct agent *a, const struct doc *d, struct task_key *ret);
 void task_key_write(struct json *j, const struct task_key *key); /* four members */
 bool task_lives(const struct task *t);
 void task_fail_to_start(struct agent *a, struct task *t, const char *cause);
+void task_prepared(struct agent *a, struct task *t); /* it starts now */
+void task_measured(struct agent *a, struct task *t); /* and so has ended */
 
 /* ---- deploy.c
  * ------------------------------------------------------------------------------------------------
@@ -305,6 +331,31 @@ int make_dirs(const char *path); /* 0 or -errno */
 /* Replace a file by rename. 0 or -errno. */
 int write_file(const char *path, const char *text, size_t size);
 void remove_tree(const char *path);
+/* The same of a name in a directory, while goes_on(ctx), asked after each file (NULL: to the end).
+ * 0, also if there is none, or -errno; -ECANCELED. */
+int remove_below(int at, const char *name, bool (*goes_on)(void *ctx), void *ctx);
+
+/* ---- exchange.c
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/* The members of a DEPLOYMENT. False: *err says why. */
+bool exchange_read(struct task *t, struct spec_error *err);
+/* What the last agent knew of an adopted task. */
+void exchange_adopt(struct task *t);
+void exchange_free(struct task *t);
+/* True: the task has to wait, for task_prepared() or its end. */
+bool exchange_prepare(struct agent *a, struct task *t);
+int exchange_write_files(const struct task *t); /* 0 or -errno */
+/* True: the task has ended with task_measured(). */
+bool exchange_measure(struct agent *a, struct task *t);
+void exchange_tell(const struct task *t, struct json *j);  /* members of "end" */
+void exchange_drop(struct agent *a, const struct task *t); /* nobody will read what it wrote */
+void exchange_discard(struct agent *a, const struct doc *body);
+void exchange_close(struct agent *a);
+/* What a task says itself. NULL, or why not. */
+const char *exchange_take_output(struct task *t, uint32_t edge, const struct doc *bytes);
+const char *exchange_take_lost(struct task *t, uint32_t edge, uint32_t subtask);
 
 /* ---- keep.c
  * ------------------------------------------------------------------------------------------------------

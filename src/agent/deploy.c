@@ -57,7 +57,8 @@ bool deploy_read(struct task *t, struct spec_error *err)
         doc_optional(doc_bool(f, d, "group", &t->group, err)) < 0 ||
         doc_optional(doc_bool(f, d, "one_device", &t->one_device, err)) < 0 ||
         doc_optional(doc_int(f, d, "parallelism", 1, UINT32_MAX, &parallelism, err)) < 0 ||
-        doc_optional(doc_container(f, d, "peers", DOC_LIST, &t->peers, err)) < 0)
+        doc_optional(doc_container(f, d, "peers", DOC_LIST, &t->peers, err)) < 0 ||
+        !exchange_read(t, err))
         return false;
     t->slot = (uint32_t)slot;
     t->parallelism = (uint32_t)parallelism;
@@ -109,26 +110,34 @@ int write_file(const char *path, const char *text, size_t size)
 }
 
 /* Follows no link, and does not mind what is gone. */
-static void remove_in(int at, const char *name)
+int remove_below(int at, const char *name, bool (*goes_on)(void *ctx), void *ctx)
 {
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
 
-    while (dir && (entry = readdir(dir)))
+    while (dir && r != -ECANCELED && (entry = readdir(dir))) {
+        int error = 0;
+
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
             unlinkat(fd, entry->d_name, 0) != 0)
-            remove_in(fd, entry->d_name);
+            error = remove_below(fd, entry->d_name, goes_on, ctx);
+        if (goes_on && !goes_on(ctx))
+            error = -ECANCELED;
+        r = error < 0 ? error : r;
+    }
     if (dir)
         closedir(dir);
     else if (fd >= 0)
         close(fd);
-    unlinkat(at, name, AT_REMOVEDIR);
+    if (r == 0 && unlinkat(at, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+        r = -errno;
+    return r == -ENOTDIR && unlinkat(at, name, 0) == 0 ? 0 : r;
 }
 
 void remove_tree(const char *path)
 {
-    remove_in(AT_FDCWD, path);
+    remove_below(AT_FDCWD, path, NULL, NULL);
 }
 
 /* ---- environment
@@ -212,6 +221,10 @@ static void make_environment(const struct agent *a, const struct task *t,
     put_variable(env, must_format("PLIANT_PREEMPTION_FILE=%s/preemption.json", t->dir));
     if (t->peers)
         put_variable(env, must_format("PLIANT_PEERS=%s/peers.json", t->dir));
+    if (t->results) {
+        put_variable(env, must_format("PLIANT_INPUTS=%s/inputs.json", t->dir));
+        put_variable(env, must_format("PLIANT_OUTPUTS=%s/outputs.json", t->dir));
+    }
     if (t->group) {
         char *path = logs_path(a, &t->key, "error.json");
 
@@ -239,6 +252,7 @@ static int make_files(struct agent *a, struct task *t, char *cause, size_t size)
     if (r == 0 && t->peers)
         r = j.error ? j.error : write_file(peers, j.v, j.n);
     json_free(&j);
+    r = r < 0 ? r : exchange_write_files(t);
     if (r < 0)
         snprintf(cause, size, "cannot prepare %s: %s", t->dir, strerror(-r));
     else if (!worker_open_door(a, t)) {

@@ -209,6 +209,7 @@ static void stop(struct agent *a)
 {
     probe_stop(a);
     keep_stop(a);
+    exchange_close(a);
     tasks_free(a);
     worker_free_closed(a);
     ports_free(a);
@@ -245,6 +246,7 @@ int agent_run(const struct agent_options *opts)
                       .signals.fd = -1,
                       .keeper.fd = -1,
                       .session.source.fd = -1,
+                      .errands_done.fd = -1,
                       .look_at_ms = PLIANT_NEVER,
                       .health_at_ms = PLIANT_NEVER,
                       .now_ms = monotonic_ms()};

@@ -3,7 +3,8 @@
  *     lock           held by the agent       keeper.lock    held by its keeper, with its pid
  *     incarnation    the last one            keeper.sock    where the next agent finds a keeper
  *     cgroup         path of the last home of tasks' groups (cgroup.h)
- *     tasks/ID/      s (socket), work/, peers.json, preemption.json
+ *     tasks/ID/      s (socket), work/, peers.json, preemption.json; inputs.json, outputs.json,
+ *                    told.json (exchange.c)
  *     logs/JOB/      output of tasks (logs.c)
  */
 #include "agent/agent.h"

@@ -297,6 +297,9 @@ static void take_in(struct agent *a, enum message_type type, const struct doc *b
     case MESSAGE_READ_LOG:
         logs_read(a, body);
         return;
+    case MESSAGE_DISCARD:
+        exchange_discard(a, body);
+        return;
     case MESSAGE_RESYNC:
         say_hello(a);
         return;

@@ -109,8 +109,9 @@ static const char *signal_name(int signal)
     return name ? name : "?";
 }
 
-static void write_end(const struct task_end *end, struct json *j)
+static void write_end(const struct task *t, struct json *j)
 {
+    const struct task_end *end = &t->end;
     static const char *const how[] = {"exited", "killed", "not-started", "stopped"};
     bool by_signal = end->how == END_KILLED || (end->how == END_STOPPED && end->code >= BY_SIGNAL);
 
@@ -123,24 +124,26 @@ static void write_end(const struct task_end *end, struct json *j)
     json_int(j, "at_unix_ms", end->at_unix_ms);
     json_bool(j, "port_in_use", end->port_in_use);
     json_bool(j, "hung", end->hung);
+    if (t->results)
+        exchange_tell(t, j);
     json_end(j, '}');
 }
 
-static void write_task(const struct task *t, struct json *j)
+static void write_task(const struct task *t, enum task_state state, struct json *j)
 {
     json_begin(j, NULL, '{');
     task_key_write(j, &t->key);
     json_uint(j, "slot", t->slot);
-    json_string(j, "state", state_name(t->state));
+    json_string(j, "state", state_name(state));
     json_int(j, "pid", t->pid);
     json_int(j, "started_unix_ms", t->started_unix_ms);
-    if (t->state == TASK_ENDED)
-        write_end(&t->end, j);
+    if (state == TASK_ENDED)
+        write_end(t, j);
     worker_write_pending(t, j);
     json_end(j, '}');
 }
 
-void tasks_write(const struct agent *a, struct json *j, bool all)
+void tasks_write(struct agent *a, struct json *j, bool all)
 {
     json_begin(j, "tasks", '[');
     for (size_t i = 0; i < a->tasks.n; i++) {
@@ -148,8 +151,13 @@ void tasks_write(const struct agent *a, struct json *j, bool all)
 
         if (!all && j->n > BODY_FULL)
             break;
+        if (j->n > BODY_FULL && t->outputs.n > 0 && t->state == TASK_ENDED) {
+            write_task(t, TASK_RUNS, j); /* its end is told in the session that begins */
+            task_changed(a, t);
+            continue;
+        }
         if (all || t->changed)
-            write_task(t, j);
+            write_task(t, t->state, j);
         t->changed = false;
     }
     json_end(j, ']');
@@ -192,6 +200,7 @@ static void free_task(struct agent *a, struct task *t)
     free(t->released);
     free(t->checkpoint);
     free(t->notice);
+    exchange_free(t);
     free(t->text);
     free(t->dir);
     doc_free(&t->doc);
@@ -242,7 +251,7 @@ static bool slot_is_taken(const struct agent *a, const struct task *t)
 
 static void start_if_free(struct agent *a, struct task *t)
 {
-    if (t->state != TASK_WAITS || slot_is_taken(a, t))
+    if (t->state != TASK_WAITS || slot_is_taken(a, t) || exchange_prepare(a, t))
         return;
     t->state = TASK_STARTS;
     deploy_start(a, t);
@@ -260,6 +269,16 @@ static void set_ended(struct agent *a, struct task *t)
     worker_close_door(a, t);
     task_changed(a, t);
     start_waiting(a);
+}
+
+void task_prepared(struct agent *a, struct task *t)
+{
+    start_if_free(a, t);
+}
+
+void task_measured(struct agent *a, struct task *t)
+{
+    set_ended(a, t);
 }
 
 void task_fail_to_start(struct agent *a, struct task *t, const char *cause)
@@ -407,6 +426,7 @@ void tasks_adopt(struct agent *a, uint64_t id, char *text, size_t size,
     if (*m->text)
         t->checkpoint = must_copy(m->text);
     good = read_text(a, t, &err);
+    exchange_adopt(t);
     if (!good || !worker_open_door(a, t))
         say(SAY_WARN, "msg=\"an adopted task has no socket\" error=\"%s\"", err.text);
     begin_to_look(a);
@@ -502,7 +522,7 @@ void tasks_ended(struct agent *a, const struct keeper_message *m)
     struct task *t = task_by_id(a, m->id);
     bool killed = m->how == KEEPER_KILLED;
 
-    if (!t || t->state == TASK_ENDED)
+    if (!t || t->state == TASK_ENDED || t->measures)
         return;
     if (m->how == KEEPER_NOT_STARTED) {
         task_fail_to_start(a, t, m->text);
@@ -518,6 +538,8 @@ void tasks_ended(struct agent *a, const struct keeper_message *m)
         t->end.port_in_use = found_its_port_taken(a, t);
         read_error_file(a, t);
     }
+    if (t->end.how == END_EXITED && t->end.code == 0 && exchange_measure(a, t))
+        return;
     set_ended(a, t);
 }
 
@@ -526,7 +548,7 @@ void tasks_all_killed(struct agent *a, const char *cause)
     for (size_t i = 0; i < a->tasks.n; i++) {
         struct task *t = a->tasks.v[i];
 
-        if (!task_lives(t) || t->state == TASK_WAITS)
+        if (!task_lives(t) || t->state == TASK_WAITS || t->measures)
             continue;
         t->end = (struct task_end){.how = t->stop_was_said ? END_STOPPED : END_KILLED,
                                    .code = t->stop_was_said ? SIGKILL + BY_SIGNAL : SIGKILL,
@@ -544,7 +566,7 @@ static void stop_task(struct agent *a, struct task *t, int64_t timeout_ms, int64
     struct keeper_message m = {
         .op = KEEPER_STOP, .id = t->id, .timeout_ms = timeout_ms, .at_unix_ms = kill_at_unix_ms};
 
-    if (!task_lives(t))
+    if (!task_lives(t) || t->measures)
         return;
     if (t->state == TASK_WAITS) {
         t->end = (struct task_end){.how = END_STOPPED, .at_unix_ms = unix_ms()};
@@ -596,11 +618,13 @@ void tasks_stop_all(struct agent *a, int64_t timeout_ms, int64_t kill_at_unix_ms
     }
 }
 
-static void forget(struct agent *a, struct task *t)
+static void forget(struct agent *a, struct task *t, bool finished)
 {
     struct keeper_message m = {.op = KEEPER_FORGET, .id = t->id};
 
     keep_tell(a, &m, -1);
+    if (!finished)
+        exchange_drop(a, t);
     remove_tree(t->dir);
     for (size_t i = 0; i < a->tasks.n; i++)
         if (a->tasks.v[i] == t)
@@ -611,12 +635,15 @@ static void forget(struct agent *a, struct task *t)
 void tasks_forget(struct agent *a, const struct doc *body)
 {
     for (const struct doc *d = list_of(a, body, "tasks"); d; d = d->next) {
+        bool finished = false;
+        struct spec_error err;
         struct task_key key;
         struct task *t;
 
         if (!task_key_read(a, d, &key) || !(t = task_find(a, &key)) || task_lives(t))
             continue;
-        forget(a, t);
+        doc_bool(&a->in, d, "finished", &finished, &err);
+        forget(a, t, finished);
         ports_release_unused(a, key.job);
     }
 }

@@ -111,6 +111,44 @@ static int read_health(const struct doc_file *f, struct worker_line *l, struct s
     return l->has_n ? 0 : -ENOENT;
 }
 
+static int read_index(const struct doc_file *f, const char *key, uint32_t *ret,
+                      struct spec_error *err)
+{
+    int64_t index = 0;
+    int r = doc_int(f, f->root, key, 0, UINT32_MAX, &index, err);
+
+    *ret = (uint32_t)index;
+    return r;
+}
+
+static int read_sizes(const struct doc_file *f, struct worker_line *l, struct spec_error *err)
+{
+    int64_t sum = 0, size;
+    int r = doc_container(f, f->root, "bytes", DOC_LIST, &l->sizes, err);
+
+    for (const struct doc *d = r == 0 ? l->sizes->child : NULL; d && r == 0; d = d->next) {
+        r = doc_as_int(f, d, 0, DOC_INTEGER_MAX, &size, err);
+        if (r == 0 && size > DOC_INTEGER_MAX - sum)
+            r = doc_error(f, d, err, "more than 2^53 bytes together");
+        sum += r == 0 ? size : 0;
+    }
+    return r;
+}
+
+static int read_output(const struct doc_file *f, struct worker_line *l, struct spec_error *err)
+{
+    int r = read_index(f, "edge", &l->edge, err);
+
+    return r < 0 ? r : read_sizes(f, l, err);
+}
+
+static int read_input_lost(const struct doc_file *f, struct worker_line *l, struct spec_error *err)
+{
+    int r = read_index(f, "edge", &l->edge, err);
+
+    return r < 0 ? r : read_index(f, "subtask", &l->subtask, err);
+}
+
 static int read_nothing(const struct doc_file *f, struct worker_line *l, struct spec_error *err)
 {
     (void)f;
@@ -135,6 +173,8 @@ static const struct operation {
     {"part", WORKER_PART, read_part},
     {"end_of_data", WORKER_END_OF_DATA, read_nothing},
     {"health", WORKER_HEALTH, read_health},
+    {"output", WORKER_OUTPUT, read_output},
+    {"input_lost", WORKER_INPUT_LOST, read_input_lost},
 };
 
 static const struct operation *find_operation(const char *name)

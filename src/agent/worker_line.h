@@ -18,6 +18,8 @@ enum worker_op {
     WORKER_PART,
     WORKER_END_OF_DATA,
     WORKER_HEALTH,
+    WORKER_OUTPUT,
+    WORKER_INPUT_LOST,
 };
 
 struct worker_line {
@@ -34,6 +36,8 @@ struct worker_line {
     bool ok;                   /* part */
     int64_t bytes;             /* part, report */
     const char *cause;         /* part; NULL: none */
+    uint32_t edge, subtask;    /* output, input_lost */
+    const struct doc *sizes;   /* output: numbers from 0, their sum at most 2^53 */
 };
 
 /* 0; -EINVAL with a code of docs/worker.md and a text for people (has_n and n are set if they

@@ -1,4 +1,5 @@
 /* actions.c - what a core asks for is done: messages are gathered, slots held, events told */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,34 @@ static void rescale_judged(struct daemon *d, const struct daemon_job *job,
     json_int(j, "gain_slot_ms", a->judged.gain);
     json_int(j, "cost_slot_ms", a->judged.cost);
     events_end(d);
+}
+
+static void decided(struct daemon *d, const struct daemon_job *job, const struct pliant_action *a)
+{
+    const char *vertex = pliant_job_vertex_name(job->spec.job, a->decided.vertex);
+    struct json *j = events_begin(d, "decided", job);
+
+    json_string(j, "vertex", vertex);
+    json_uint(j, "parallelism", a->decided.parallelism);
+    json_uint(j, "bytes", a->decided.bytes);
+    events_end(d);
+    log_line(6,
+             "msg=\"parallelism decided\" job=%s vertex=%s parallelism=%" PRIu32 " bytes=%" PRIu64,
+             job->id, vertex, a->decided.parallelism, a->decided.bytes);
+}
+
+static void node_blocked(struct daemon *d, const struct daemon_job *job,
+                         const struct pliant_action *a)
+{
+    const char *node = pliant_node_name(job->sched, a->blocked.node);
+    int64_t until_unix_ms = clock_to_unix(&d->clock, a->blocked.until_at_ms);
+    struct json *j = events_begin(d, "blocked", job);
+
+    json_string(j, "node", node);
+    json_int(j, "until_unix_ms", until_unix_ms);
+    events_end(d);
+    log_line(4, "msg=\"node blocked: it is slow\" job=%s node=%s until_unix_ms=%" PRId64, job->id,
+             log_quoted(node).v, until_unix_ms);
 }
 
 /* "key=value,key=value" for the log, cut to fit. */
@@ -265,6 +294,7 @@ static void archive(struct daemon *d, struct daemon_job *job)
         stop_task(d, job, task);
     slots_of_ended_job(d, job);
     requests_of_ended_job(d, job);
+    results_of_ended_job(d, job);
     event = events_begin(d, "job", job);
     json_string(event, "name", job->name);
     json_string(event, "change", "ended");
@@ -305,9 +335,14 @@ static void carry_out(struct daemon *d, struct daemon_job *job, const struct pli
     case PLIANT_ACT_REPORT_TAKEN:
         group_report_taken(d, job, a);
         return;
-    case PLIANT_ACT_RELEASE_RESULT: /* tasks keep their results themselves */
+    case PLIANT_ACT_RELEASE_RESULT:
+        results_release(d, job, a);
+        return;
     case PLIANT_ACT_DECIDED:
+        decided(d, job, a);
+        return;
     case PLIANT_ACT_BLOCK_NODE:
+        node_blocked(d, job, a);
         return;
     case PLIANT_ACT_NOTIFY:
         notify(d, job, a);

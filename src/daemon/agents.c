@@ -291,6 +291,7 @@ static void begin_session(struct daemon *d, const struct rpc_message *m, const s
                  log_quoted(h->name).v, h->epoch);
     take_over_drain(d, node, &h->drain);
     groups_node_back(d, node);
+    results_node_back(d, node);
 }
 
 static void take_hello(struct daemon *d, const struct rpc_message *m, const struct doc_file *f)
@@ -473,6 +474,13 @@ static void take_log(struct daemon *d, struct daemon_node *node, const struct rp
     requests_log(d, f, f->root);
 }
 
+static void take_discarded(struct daemon *d, struct daemon_node *node, const struct rpc_message *m,
+                           const struct doc_file *f)
+{
+    (void)node, (void)m;
+    results_discarded(d, f->root);
+}
+
 static void dispatch(struct daemon *d, struct daemon_node *node, const struct rpc_message *m,
                      const struct doc_file *f)
 {
@@ -481,11 +489,17 @@ static void dispatch(struct daemon *d, struct daemon_node *node, const struct rp
         void (*take)(struct daemon *d, struct daemon_node *node, const struct rpc_message *m,
                      const struct doc_file *f);
     } rows[] = {
-        {MESSAGE_TASKS, take_tasks}, {MESSAGE_DRAIN, take_drain},
-        {MESSAGE_PARTS, take_parts}, {MESSAGE_DRAIN_WITHDRAWN, take_withdrawal},
-        {MESSAGE_USAGE, take_usage}, {MESSAGE_END_OF_DATA, take_end_of_data},
-        {MESSAGE_LOG, take_log},     {MESSAGE_REPORT, take_report},
-        {MESSAGE_ENTER, take_enter}, {MESSAGE_PORT, take_port},
+        {MESSAGE_TASKS, take_tasks},
+        {MESSAGE_DRAIN, take_drain},
+        {MESSAGE_PARTS, take_parts},
+        {MESSAGE_DRAIN_WITHDRAWN, take_withdrawal},
+        {MESSAGE_USAGE, take_usage},
+        {MESSAGE_END_OF_DATA, take_end_of_data},
+        {MESSAGE_LOG, take_log},
+        {MESSAGE_REPORT, take_report},
+        {MESSAGE_ENTER, take_enter},
+        {MESSAGE_PORT, take_port},
+        {MESSAGE_DISCARDED, take_discarded},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -8,7 +8,9 @@
  *     facts.c       events for the cores: journal, step, actions (actions.c), snapshot, deadlines
  *     jobs.c        the registry
  *     slots.c       which job has which slot of which node (fair_share.c says how many)
- *     checkpoints.c a checkpoint from trigger to manifest (graph jobs)
+ *     checkpoints.c a checkpoint from trigger to manifest (graph jobs); checkpoints_kept.c: those
+ *                   that are there
+ *     results.c     results of blocking edges (graph jobs)
  *     groups.c      worker groups: reports, collectives, ports, ranks, notices
  *     deploy.c      a DEPLOY action -> a DEPLOYMENT with its environment
  *     requests.c    what clients ask for; status.c: the documents they get
@@ -92,7 +94,7 @@ struct daemon_node {
     struct daemon_task *tasks; /* on it, as far as the daemon knows */
 
     /* gathered in this turn, one message each when it ends (deploy.c) */
-    struct gathered deploy, stop, forget;
+    struct gathered deploy, stop, forget, discard;
     struct gathered peers;             /* of `deploy`: JSON by job */
     const struct daemon_job *peers_of; /* who is in it, as of its step; NULL: nobody */
     uint64_t peers_step;
@@ -147,9 +149,10 @@ struct daemon_job {
     struct options options;
     char *options_json;
     struct pliant_sched *sched; /* NULL: ended, or damaged */
-    bool damaged;               /* its journal can't be replayed: kept out, its tasks left alone */
-    int64_t deadline_ms;        /* of the core (facts.c) */
-    size_t at;                  /* in the heap of deadlines */
+    char *
+        damaged; /* why its journal can't be replayed: kept out, its tasks left alone; NULL: fine */
+    int64_t deadline_ms;          /* of the core (facts.c) */
+    size_t at;                    /* in the heap of deadlines */
     uint64_t n_steps, n_snapshot; /* of the journal */
     struct daemon_task *tasks;
     struct daemon_life *lives;
@@ -194,6 +197,7 @@ struct daemon {
     struct deploying *deploying;
     struct requests *requests;
     struct event_stream *events;
+    struct results *results;
     uint64_t event_sequence; /* of the last event that was put out */
     bool share_slots;        /* slots came, went, or were given back */
     bool tidy_after_commit;  /* checkpoints_tidy() has something to delete */
@@ -325,13 +329,17 @@ void stop_task(struct daemon *d, struct daemon_job *job, struct daemon_task *tas
 /* One whose job may be unknown (`job` is its id); timeout 0: SIGKILL at once. */
 void stop_stray(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
                 uint32_t subtask, uint32_t attempt, int64_t timeout_ms);
+/* finished: what it wrote stays. */
 void forget_task(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
-                 uint32_t subtask, uint32_t attempt);
+                 uint32_t subtask, uint32_t attempt, bool finished);
+/* `result` is EDGE/SUBTASK.ATTEMPT in ROOT/JOB; NULL: all that the job has there. */
+void discard_results(struct daemon *d, struct daemon_node *node, const char *job, const char *root,
+                     const char *result);
 void deploy_gathered(struct daemon *d); /* what was gathered becomes messages */
 void deploy_close(struct daemon *d);
 void deploy_forget_node(struct daemon *d, struct daemon_node *node); /* nothing gathered for it */
 
-/* ---- checkpoints.c ------------------------------------------------------------------------ */
+/* ---- checkpoints.c, checkpoints_kept.c ---------------------------------------------------- */
 
 void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct pliant_action *act);
 void checkpoints_part(struct daemon *d, struct daemon_job *job, const struct doc_file *f,
@@ -356,6 +364,21 @@ void checkpoints_free(struct daemon_job *job);
 void checkpoints_tidy(struct daemon *d); /* after a commit: delete what retention lets go */
 /* Rows of a document, newest first. */
 void checkpoints_write(struct daemon *d, struct daemon_job *job, struct json *j);
+
+/* ---- results.c ---------------------------------------------------------------------------- */
+
+int results_check(const struct daemon_job *job, struct spec_error *err); /* its options */
+bool results_written_by(const struct daemon_job *job, pliant_vertex_id vertex);
+/* Members of a DEPLOYMENT. */
+void results_write_deployment(struct daemon *d, const struct daemon_job *job,
+                              const struct pliant_task *task, struct json *j);
+void results_release(struct daemon *d, struct daemon_job *job,
+                     const struct pliant_action *act); /* a RELEASE_RESULT action */
+void results_of_ended_job(struct daemon *d, struct daemon_job *job);
+void results_node_back(struct daemon *d, struct daemon_node *node); /* its session begins */
+void results_discarded(struct daemon *d, const struct doc *body);
+void results_recover(struct daemon *d);
+void results_close(struct daemon *d);
 
 /* ---- groups.c and those that groups_impl.h names --------------------------------------------- */
 

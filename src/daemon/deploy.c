@@ -44,7 +44,7 @@ void deploy_close(struct daemon *d)
 /* ---- gathering ------------------------------------------------------------------------------ */
 
 static void send_list(struct daemon *d, struct daemon_node *node, enum message_type type,
-                      struct gathered *list)
+                      const char *key, struct gathered *list)
 {
     struct json *j = &d->deploying->message;
 
@@ -54,7 +54,7 @@ static void send_list(struct daemon *d, struct daemon_node *node, enum message_t
     json_begin(j, NULL, '{');
     if (type == MESSAGE_DEPLOY && node->peers.n > 0)
         json_raw(j, "peers", node->peers.v, node->peers.n);
-    json_begin(j, "tasks", '[');
+    json_begin(j, key, '[');
     json_raw(j, NULL, list->v, list->n);
     json_end(j, ']');
     json_end(j, '}');
@@ -64,9 +64,10 @@ static void send_list(struct daemon *d, struct daemon_node *node, enum message_t
 
 static void send_gathered(struct daemon *d, struct daemon_node *node)
 {
-    send_list(d, node, MESSAGE_DEPLOY, &node->deploy);
-    send_list(d, node, MESSAGE_STOP, &node->stop);
-    send_list(d, node, MESSAGE_FORGET, &node->forget);
+    send_list(d, node, MESSAGE_DEPLOY, "tasks", &node->deploy);
+    send_list(d, node, MESSAGE_STOP, "tasks", &node->stop);
+    send_list(d, node, MESSAGE_FORGET, "tasks", &node->forget);
+    send_list(d, node, MESSAGE_DISCARD, "results", &node->discard);
     vec_free(NULL, &node->peers);
     node->peers_of = NULL;
 }
@@ -112,6 +113,7 @@ void deploy_forget_node(struct daemon *d, struct daemon_node *node)
     vec_free(NULL, &node->deploy);
     vec_free(NULL, &node->stop);
     vec_free(NULL, &node->forget);
+    vec_free(NULL, &node->discard);
     vec_free(NULL, &node->peers);
     node->peers_of = NULL;
     if (!node->has_gathered)
@@ -170,12 +172,33 @@ void stop_task(struct daemon *d, struct daemon_job *job, struct daemon_task *tas
 }
 
 void forget_task(struct daemon *d, struct daemon_node *node, const char *job, const char *vertex,
-                 uint32_t subtask, uint32_t attempt)
+                 uint32_t subtask, uint32_t attempt, bool finished)
 {
+    struct json *j;
+
     if (node->state != NODE_UP)
         return;
-    json_end(element(d, job, vertex, subtask, attempt), '}');
+    j = element(d, job, vertex, subtask, attempt);
+    if (finished)
+        json_bool(j, "finished", true);
+    json_end(j, '}');
     gather(d, node, &node->forget);
+}
+
+void discard_results(struct daemon *d, struct daemon_node *node, const char *job, const char *root,
+                     const char *result)
+{
+    struct json *j = &deploying(d)->element;
+
+    if (node->state != NODE_UP)
+        return;
+    json_reset(j);
+    json_begin(j, NULL, '{');
+    json_string(j, "job", job);
+    json_string(j, "dir", root);
+    json_string(j, "result", result);
+    json_end(j, '}');
+    gather(d, node, &node->discard);
 }
 
 /* ---- what a task is started with ------------------------------------------------------------ */
@@ -258,9 +281,12 @@ static struct old_parts old_parts(struct daemon *d, const struct deployment *t)
     return old;
 }
 
-/* Had all of them finished before the checkpoint? Then there is nothing left to do for this one. */
+/* Had all of them finished before the checkpoint? Then there is nothing left to do for this one,
+ * unless it has to write its result again. */
 static bool had_finished(struct daemon *d, const struct deployment *t)
 {
+    if (results_written_by(t->job, t->task.vertex))
+        return false;
     for (uint32_t i = t->old.first; i < t->old.end; i++)
         if (checkpoints_has_part(d, t->job, t->restore, t->task.vertex, i))
             return false;
@@ -419,6 +445,7 @@ static void write_deployment(struct daemon *d, const struct deployment *t)
     }
     json_uint(j, "parallelism", t->parallelism);
     json_string(j, "checkpoint_root", job->group ? group_run_dir(job) : "");
+    results_write_deployment(d, job, &t->task, j);
     json_end(j, '}');
 }
 
@@ -462,8 +489,9 @@ void deploy_task(struct daemon *d, struct daemon_job *job, const struct pliant_t
         if (!job->group)
             t.old = old_parts(d, &t);
         if (had_finished(d, &t)) {
-            job_fact(d, job,
-                     &(struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED, .task = *task});
+            job_fact(
+                d, job,
+                &(struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED, .finished.task = *task});
         } else {
             job_task_add(job, task, t.node, t.slot)->since_unix_ms = d->clock.unix_ms;
             start(d, &t);

@@ -104,6 +104,16 @@ static void copy_checkpoint(struct fact_queue *q, struct pliant_event *ev)
         copied(q, ev->checkpoint.sizes, ev->checkpoint.n_sizes * sizeof *ev->checkpoint.sizes);
 }
 
+static void copy_outputs(struct fact_queue *q, struct pliant_event *ev)
+{
+    size_t n = ev->finished.n_outputs;
+    struct pliant_output *outputs = copied(q, ev->finished.outputs, n * sizeof *outputs);
+
+    for (size_t i = 0; i < n; i++)
+        outputs[i].bytes = copied(q, outputs[i].bytes, outputs[i].n * sizeof *outputs[i].bytes);
+    ev->finished.outputs = outputs;
+}
+
 static void copy_texts(struct fact_queue *q, struct pliant_event *ev)
 {
     switch (ev->kind) {
@@ -127,6 +137,9 @@ static void copy_texts(struct fact_queue *q, struct pliant_event *ev)
     case PLIANT_EV_SLOTS_REFUSED:
     case PLIANT_EV_CREATION_FAILED:
         ev->plan.cause = text(q, ev->plan.cause);
+        return;
+    case PLIANT_EV_TASK_FINISHED:
+        copy_outputs(q, ev);
         return;
     case PLIANT_EV_TASK_FAILED:
     case PLIANT_EV_GLOBAL_FAILURE:
@@ -153,7 +166,6 @@ static void copy_texts(struct fact_queue *q, struct pliant_event *ev)
     case PLIANT_EV_TASK_INITIALIZING:
     case PLIANT_EV_TASK_RUNNING:
     case PLIANT_EV_TASK_END_OF_DATA:
-    case PLIANT_EV_TASK_FINISHED:
     case PLIANT_EV_TASK_CANCELED:
     case PLIANT_EV_CHECKPOINT_REQUESTED:
     case PLIANT_EV_CANCEL:

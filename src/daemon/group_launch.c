@@ -376,7 +376,7 @@ static void let_go(struct daemon *d, struct daemon_task *task, bool canceled)
     job_fact(d, job, &ev);
     tell_task(d, job, task, canceled ? PLIANT_TASK_CANCELED : PLIANT_TASK_FAILED,
               canceled ? NULL : task->held->cause);
-    forget_task(d, task->node, job->id, vertex, task->key.subtask, task->key.attempt);
+    forget_task(d, task->node, job->id, vertex, task->key.subtask, task->key.attempt, false);
     node_task_over(d, task);
 }
 

@@ -311,6 +311,7 @@ void node_free(struct daemon_node *node)
     vec_free(NULL, &node->deploy);
     vec_free(NULL, &node->stop);
     vec_free(NULL, &node->forget);
+    vec_free(NULL, &node->discard);
     vec_free(NULL, &node->peers);
     free(node->slots);
     free(node->name);

@@ -550,6 +550,7 @@ void daemon_close(struct daemon *d)
     jobs_close(d);
     facts_close(d);
     agents_close(d);
+    results_close(d);
     deploy_close(d);
     events_close(d);
     outbox_close(d);

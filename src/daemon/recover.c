@@ -46,7 +46,7 @@ static struct daemon_job *job_of_row(const struct store_job *row)
 
 static void damaged(struct daemon_job *job, const char *why)
 {
-    job->damaged = true;
+    job->damaged = need_text(why);
     log_line(3,
              "msg=\"a job cannot be recovered; it is kept out, its tasks are left alone\" "
              "job=%s error=%s",
@@ -238,18 +238,24 @@ static void recover_task(struct daemon *d, struct daemon_job *job, const struct 
         job_task_add(job, task, node, real); /* since when, its agent tells */
 }
 
+static void recover_attempts(struct daemon *d, struct daemon_job *job, pliant_vertex_id vertex,
+                             uint32_t subtask)
+{
+    struct pliant_task_info info;
+
+    for (uint32_t i = 0; pliant_attempt_info(job->sched, vertex, subtask, i, &info); i++)
+        if (info.slot.v)
+            recover_task(d, job,
+                         &(struct pliant_task){
+                             .vertex = vertex, .subtask = subtask, .attempt = info.attempt},
+                         info.slot);
+}
+
 static void recover_tasks(struct daemon *d, struct daemon_job *job)
 {
     for (uint32_t v = 1; v <= pliant_job_vertices(job->spec.job); v++)
-        for (uint32_t i = 0; i < pliant_parallelism(job->sched, (pliant_vertex_id){v}); i++) {
-            struct pliant_task_info info;
-
-            if (pliant_task_info(job->sched, (pliant_vertex_id){v}, i, &info) && info.slot.v)
-                recover_task(
-                    d, job,
-                    &(struct pliant_task){.vertex = {v}, .subtask = i, .attempt = info.attempt},
-                    info.slot);
-        }
+        for (uint32_t i = 0; i < pliant_parallelism(job->sched, (pliant_vertex_id){v}); i++)
+            recover_attempts(d, job, (pliant_vertex_id){v}, i);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -291,6 +297,7 @@ int daemon_recover(struct daemon *d, struct spec_error *err)
 
     if (r == 0) {
         recover_clock(d);
+        results_recover(d);
         r = store_nodes(d->store, take_node, d, err);
     }
     if (r == 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/agents_impl.h"
+#include "daemon/results.h"
 
 #define TEXT_MAX_BYTES 1024
 #define CAUSE_BYTES 400
@@ -57,9 +58,13 @@ int named_read(struct daemon *d, const struct doc_file *f, const struct doc *map
 
 bool named_believed(const struct named *n, struct pliant_task_info *ret)
 {
-    return n->task.vertex.v && !n->job->ended_unix_ms &&
-           pliant_task_info(n->job->sched, n->task.vertex, n->subtask, ret) &&
-           ret->attempt == n->attempt;
+    if (!n->task.vertex.v || n->job->ended_unix_ms)
+        return false;
+    for (uint32_t i = 0; pliant_attempt_info(n->job->sched, n->task.vertex, n->subtask, i, ret);
+         i++)
+        if (ret->attempt == n->attempt)
+            return true;
+    return false;
 }
 
 static bool is_over(enum pliant_task_state state)
@@ -77,6 +82,7 @@ struct end {
     int64_t code;
     const char *signal, *cause;
     bool oom, port_in_use, hung;
+    const struct doc *doc; /* all of it */
 };
 
 static int read_how(const struct doc_file *f, const struct doc *map, enum how *ret,
@@ -111,7 +117,7 @@ static int read_end(const struct doc_file *f, const struct doc *state, struct en
     const struct doc *map = NULL;
     int r = doc_container(f, state, "end", DOC_MAP, &map, err);
 
-    *ret = (struct end){.signal = "", .cause = ""};
+    *ret = (struct end){.signal = "", .cause = "", .doc = map};
     if (r == -ENOENT)
         return doc_error(f, state, err, "end: missing, and it has ended");
     if (r == 0)
@@ -180,6 +186,27 @@ static enum pliant_death death_of(const struct end *end)
     return PLIANT_DEATH_CRASH;
 }
 
+/* Of which nothing is taken, but the end itself. */
+static void complain_of_results(const struct named *n, const char *wrong)
+{
+    if (wrong)
+        log_line(4, "msg=\"an agent reports %s\" job=%s vertex=%s subtask=%u attempt=%u", wrong,
+                 n->id, n->vertex, (unsigned)n->subtask, (unsigned)n->attempt);
+}
+
+static void finished_fact(struct daemon *d, const struct named *n, const struct end *end)
+{
+    struct result_report report = {0};
+
+    complain_of_results(n, results_read_sizes(n->job, &n->task, end->doc, &report));
+    job_fact(d, n->job,
+             &(struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED,
+                                    .finished = {.task = n->task,
+                                                 .outputs = report.outputs.v,
+                                                 .n_outputs = report.outputs.n}});
+    results_report_free(&report);
+}
+
 /* 0: it has none. */
 static int signal_number(const char *name)
 {
@@ -202,21 +229,23 @@ static uint8_t exit_code_of(const struct end *end)
 }
 
 /* How it ended, as the core is to see it. What ends while it is being canceled was canceled, also
- * with code 0: it may not have done its work. False: the core is told later. */
-static bool end_fact(struct daemon *d, const struct named *n, enum pliant_task_state believed_state,
+ * with code 0: it may not have done its work. */
+static enum pliant_task_state ended_as(const struct named *n, enum pliant_task_state believed,
+                                       const struct end *end)
+{
+    if (believed == PLIANT_TASK_CANCELING)
+        return PLIANT_TASK_CANCELED;
+    return (end->how == HOW_EXITED && end->code == 0) || finishes(n, end) ? PLIANT_TASK_FINISHED
+                                                                          : PLIANT_TASK_FAILED;
+}
+
+/* False: the core is told later. */
+static bool end_fact(struct daemon *d, const struct named *n, enum pliant_task_state state,
                      const struct end *end)
 {
     char cause[CAUSE_BYTES] = "";
     struct pliant_event ev = {.kind = PLIANT_EV_TASK_CANCELED, .task = n->task};
-    enum pliant_task_state state = PLIANT_TASK_CANCELED;
 
-    if (believed_state != PLIANT_TASK_CANCELING) {
-        state = PLIANT_TASK_FAILED;
-        if ((end->how == HOW_EXITED && end->code == 0) || finishes(n, end)) {
-            state = PLIANT_TASK_FINISHED;
-            ev.kind = PLIANT_EV_TASK_FINISHED;
-        }
-    }
     if (state == PLIANT_TASK_FAILED) {
         say_cause(end, cause);
         ev = (struct pliant_event){
@@ -228,8 +257,12 @@ static bool end_fact(struct daemon *d, const struct named *n, enum pliant_task_s
                         .exit_code = exit_code_of(end)}};
         if (was_started(end) && group_holds_end(d, n->known, &ev))
             return false;
+        complain_of_results(n, results_read_lost(n->job, &n->task, end->doc, &ev));
     }
-    job_fact(d, n->job, &ev);
+    if (state == PLIANT_TASK_FINISHED)
+        finished_fact(d, n, end);
+    else
+        job_fact(d, n->job, &ev);
     tell_task(d, n->job, n->known, state, *cause ? cause : NULL);
     return true;
 }
@@ -294,9 +327,11 @@ static void unwanted(struct daemon *d, struct daemon_node *node, struct named *n
                      enum reported said, bool hello)
 {
     bool given_up = n->known && n->known->given_up;
+    struct pliant_task_info info;
 
     if (said == SAID_ENDED) {
-        forget_task(d, node, n->id, n->vertex, n->subtask, n->attempt);
+        forget_task(d, node, n->id, n->vertex, n->subtask, n->attempt,
+                    named_believed(n, &info) && info.state == PLIANT_TASK_FINISHED);
         if (n->known && n->known->node == node)
             node_task_over(d, n->known);
         if (given_up)
@@ -332,6 +367,7 @@ static int take_state(struct daemon *d, struct daemon_node *node, const struct d
     struct named n;
     struct end end;
     enum reported said = SAID_STARTING;
+    enum pliant_task_state state;
     int64_t pid = 0, started_unix_ms = 0;
     int r = named_read(d, f, map, &n, err);
 
@@ -364,9 +400,10 @@ static int take_state(struct daemon *d, struct daemon_node *node, const struct d
         waits(d, &n, f, map);
         return 0;
     }
-    if (!end_fact(d, &n, info.state, &end))
+    state = ended_as(&n, info.state, &end);
+    if (!end_fact(d, &n, state, &end))
         return 0;
-    forget_task(d, node, n.id, n.vertex, n.subtask, n.attempt);
+    forget_task(d, node, n.id, n.vertex, n.subtask, n.attempt, state == PLIANT_TASK_FINISHED);
     node_task_over(d, n.known);
     return 0;
 }

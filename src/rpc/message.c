@@ -40,6 +40,8 @@ static const struct message_kind kinds[] = {
     KIND(READ_LOG,         NONE,      4 * KIB),
     KIND(LOG,              AGENT,     1 * MIB),
     KIND(END_OF_DATA,      AGENT,     4 * KIB),
+    KIND(DISCARD,          NONE,     16 * MIB),
+    KIND(DISCARDED,        AGENT,     4 * KIB),
 
     KIND(REPLY,            NONE,     64 * MIB),
     KIND(PING,             VIEWER,    1 * KIB),

@@ -156,6 +156,8 @@ int environment_read(struct environment *ret, char error[ENVIRONMENT_ERROR_SIZE]
     *e = (struct environment){
         .socket_path = text("PLIANT_WORKER_SOCKET"),
         .checkpoint_dir = text("PLIANT_CHECKPOINT_DIR"),
+        .inputs_path = text("PLIANT_INPUTS"),
+        .outputs_path = text("PLIANT_OUTPUTS"),
         .task = {.job_id = text("PLIANT_JOB_ID"),
                  .job_name = text("PLIANT_JOB_NAME"),
                  .node_id = text("PLIANT_NODE_ID"),

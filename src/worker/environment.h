@@ -16,6 +16,7 @@ struct environment {
     struct pliant_worker_task task;
     const char *socket_path;    /* NULL: not under Pliant */
     const char *checkpoint_dir; /* NULL: none */
+    const char *inputs_path, *outputs_path;
     struct pliant_worker_part *parts;
     size_t n_parts;
     char *part_paths;

@@ -41,6 +41,7 @@ void pliant_worker_close(struct pliant_worker *w)
     notice_free(&w->told);
     notice_free(&w->asked);
     environment_free(&w->env);
+    edges_free(&w->edges);
     json_free(&w->out);
     free(w->answer_text);
     free(w->run_dir);
@@ -483,6 +484,73 @@ int pliant_worker_end_of_data(struct pliant_worker *w)
     if (!pliant_worker_managed(w))
         return 0;
     session_request(w, "end_of_data");
+    return session_ask(w, false);
+}
+
+/* ---- blocking edges
+ * ----------------------------------------------------------------------------------- */
+
+static int read_edges(struct pliant_worker *w)
+{
+    char error[EDGES_ERROR_SIZE];
+    int r;
+
+    if (w->read_edges)
+        return 0;
+    r = edges_read(w->env.inputs_path, w->env.outputs_path, &w->edges, error);
+    if (r < 0) {
+        edges_free(&w->edges);
+        return worker_fail(w, r, "%s", error);
+    }
+    w->read_edges = true;
+    return 0;
+}
+
+int pliant_worker_inputs(struct pliant_worker *w, const struct pliant_worker_input **ret,
+                         size_t *ret_n)
+{
+    int r = read_edges(w);
+
+    if (r < 0)
+        return r;
+    *ret = w->edges.inputs;
+    *ret_n = w->edges.n_inputs;
+    return 0;
+}
+
+int pliant_worker_outputs(struct pliant_worker *w, const struct pliant_worker_output **ret,
+                          size_t *ret_n)
+{
+    int r = read_edges(w);
+
+    if (r < 0)
+        return r;
+    *ret = w->edges.outputs;
+    *ret_n = w->edges.n_outputs;
+    return 0;
+}
+
+int pliant_worker_output_sizes(struct pliant_worker *w, uint32_t edge, const uint64_t *bytes,
+                               size_t n)
+{
+    if (!pliant_worker_managed(w))
+        return 0;
+    session_request(w, "output");
+    json_uint(&w->out, "edge", edge);
+    json_begin(&w->out, "bytes", '[');
+    for (size_t i = 0; i < n; i++)
+        json_uint(&w->out, NULL, bytes[i]);
+    json_end(&w->out, ']');
+    return session_ask(w, false);
+}
+
+int pliant_worker_input_lost(struct pliant_worker *w, uint32_t edge, uint32_t subtask)
+{
+    if (!pliant_worker_managed(w))
+        return 0;
+    session_request(w, "input_lost");
+    json_uint(&w->out, "edge", edge);
+    json_uint(&w->out, "subtask", subtask);
     return session_ask(w, false);
 }
 

@@ -9,6 +9,7 @@
 #include <pliant/worker.h>
 
 #include "spec/json_out.h"
+#include "worker/edges.h"
 #include "worker/environment.h"
 #include "worker/json_read.h"
 #include "worker/link.h"
@@ -24,6 +25,8 @@ struct request {
 
 struct pliant_worker {
     struct environment env;
+    struct edges edges;
+    bool read_edges;
     char *error;
     int64_t patience_ms;
 

@@ -51,7 +51,7 @@ class FakeAgent:
         with self.changed:
             return [line for line in self.lines if line.get("op") == op]
 
-    def wait(self, condition, timeout=30):
+    def wait(self, condition, timeout=60):
         """Until condition(self) holds, after each line that comes."""
         with self.changed:
             if not self.changed.wait_for(lambda: condition(self), timeout):
@@ -137,7 +137,7 @@ class FakeAgent:
             self._answer(connection, line, info=self.info)
         elif op == "health":
             self.health = line["n"]
-        elif op == "end_of_data":
+        elif op in ("end_of_data", "output", "input_lost"):
             self._answer(connection, line)
         else:
             self._send(connection, {"n": line.get("n"), "ok": False, "code": "unknown-op"})

@@ -102,6 +102,59 @@ class CommandTest(unittest.TestCase):
         _, err = waiting.communicate(timeout=60)
         self.assertEqual((waiting.returncode, "stop" in err), (1, True))
 
+    def edges(self):
+        """The variables of a task that reads src and writes dst."""
+        src, dst = os.path.join(self.dir, "src"), os.path.join(self.dir, "dst")
+        os.mkdir(src)
+        for name in ("1", "2", "4"):
+            open(os.path.join(src, name), "w").close()
+        partition = {"subtask": 7, "attempt": 1, "dir": src, "subpartitions": [0, 2]}
+        env = dict(SUBTASK)
+        for name, edges in (
+            ("PLIANT_INPUTS", [{"edge": 3, "from": "src", "partitions": [partition]}]),
+            ("PLIANT_OUTPUTS", [{"edge": 5, "to": "dst", "dir": dst, "subpartitions": 4}]),
+        ):
+            env[name] = os.path.join(self.dir, name)
+            with open(env[name], "w") as file:
+                json.dump(edges, file)
+        return src, dst, env
+
+    def test_lists_what_to_read_and_where_to_write(self):
+        src, dst, env = self.edges()
+        self.assertEqual(self.good("inputs", **env), f"{src}/1\n{src}/2\n")
+        self.assertEqual(self.good("inputs", "--from", "src", **env), f"{src}/1\n{src}/2\n")
+        files = json.loads(self.good("inputs", "--json", **env))["files"]
+        self.assertEqual(files, [f"{src}/1", f"{src}/2"])
+        self.assertEqual(self.good("outputs", **env), f"{dst}\n")
+        self.assertEqual(self.good("outputs", "--to", "dst", "--subpartitions", **env), "4\n")
+        (output,) = json.loads(self.good("outputs", "--json", **env))["outputs"]
+        self.assertEqual(output, {"edge": 5, "to": "dst", "dir": dst, "subpartitions": 4})
+        for command in (("inputs", "--from", "dst"), ("outputs", "--to", "src")):
+            code, out, err = self.run_it(*command, **env)
+            self.assertEqual((code, out, command[2] in err), (1, "", True))
+        self.assertEqual(self.run_it("inputs", **SUBTASK)[0], 1)
+        self.assertEqual(self.run_it("outputs", **{**env, "PLIANT_OUTPUTS": "/nowhere"})[0], 2)
+        self.assertEqual(self.agent.lines, [])  # the agent is not asked
+
+    def test_tells_sizes_and_lost_inputs(self):
+        _, _, env = self.edges()
+        self.good("output-sizes", "--to", "dst", "1", "2", "3", "4", **env)
+        self.good("input-lost", "--from", "src", "--subtask", "7", **env)
+        (output,), (lost,) = self.agent.ops("output"), self.agent.ops("input_lost")
+        self.assertEqual((output["edge"], output["bytes"]), (5, [1, 2, 3, 4]))
+        self.assertEqual((lost["edge"], lost["subtask"]), (3, 7))
+        for code, *command in (
+            (1, "output-sizes", "--to", "src", "1"),
+            (2, "output-sizes", "--to", "dst"),
+            (2, "output-sizes", "1"),
+            (2, "output-sizes", "--to", "dst", "x"),
+            (1, "input-lost", "--from", "src", "--subtask", "8"),
+            (2, "input-lost", "--from", "src"),
+            (2, "input-lost", "--from", "src", "--subtask", "-1"),
+            (2, "end-of-data", "--to", "dst"),
+        ):
+            self.assertEqual(self.run_it(*command, **env)[0], code, command)
+
     def test_lists_what_to_restore(self):
         env = {**SUBTASK, "PLIANT_RESTORE": "/c/0-3:/c/1-3"}
         self.assertEqual(self.good("restore-parts", **env), "32-42 /c/0-3\n43-63 /c/1-3\n")

@@ -111,16 +111,17 @@ class ExampleTest(unittest.TestCase):
         self.assertEqual(sorted(self.counts(dir)), ["4", "5", "6", "7"])
 
     def group(self, world, steps, checkpoint):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = socket.socket()  # which is held, as an agent does: nobody else gets it
+        self.addCleanup(port.close)
+        port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        port.bind(("127.0.0.1", 0))
         processes = []
         for rank in range(world):
             agent = self.agent(f"rank-{rank}-of-{world}")
             agent.checkpoint = checkpoint
             agent.answers["enter"] = {"payload": f"of-rank-0-at-{steps}"}
             env = {"RANK": str(rank), "WORLD_SIZE": str(world)}
-            master = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+            master = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port.getsockname()[1])}
             command = [sys.executable, "train.py", "--step", "0", "--steps", str(steps)]
             process = self.start([*command, "--checkpoint-every", "5"], agent, **env, **master)
             processes.append(process)

@@ -1,5 +1,6 @@
 """The package against a fake agent, and without any."""
 
+import json
 import math
 import os
 import subprocess
@@ -328,6 +329,31 @@ class SubtaskTest(WithAgent):
         worker = self.worker(**SUBTASK)
         self.assertIsNone(worker.get_preemption_info())
         self.assertNotIn("seq", self.agent.ops("get_preemption_info")[0])
+
+    def test_knows_what_it_reads_and_writes(self):
+        os.mkdir("src")
+        with open(os.path.join("src", "2"), "w") as file:
+            file.write("x")
+        partition = {"subtask": 7, "attempt": 2, "dir": "src", "subpartitions": [0, 2]}
+        with open("in.json", "w") as file:
+            json.dump([{"edge": 3, "from": "a", "partitions": [partition]}], file)
+        with open("out.json", "w") as file:
+            json.dump([{"edge": 5, "to": "b", "dir": "dst", "subpartitions": 4}], file)
+        env = {"PLIANT_INPUTS": "in.json", "PLIANT_OUTPUTS": "out.json"}
+        worker = self.worker(**SUBTASK, **env)
+        (read,), (written,) = worker.task.inputs, worker.task.outputs
+        self.assertEqual((read.edge, read.from_vertex), (3, "a"))
+        self.assertEqual(read.partitions, (pliant.Partition("src", 7, 2, range(0, 3)),))
+        self.assertEqual(read.files, [os.path.join("src", "2")])
+        self.assertEqual((written.edge, written.to_vertex), (5, "b"))
+        self.assertEqual(written.path(3), os.path.join("dst", "3"))
+        self.assertRaises(ValueError, written.path, 4)
+        worker.output_sizes(written, [1, 2, 3, 4])
+        worker.input_lost(read, 7)
+        (output,), (lost,) = self.agent.ops("output"), self.agent.ops("input_lost")
+        self.assertEqual((output["edge"], output["bytes"]), (5, [1, 2, 3, 4]))
+        self.assertEqual((lost["edge"], lost["subtask"]), (3, 7))
+        self.assertEqual(pliant.Task.from_environment({}).inputs, ())
 
     def test_says_end_of_data(self):
         self.worker(**SUBTASK).end_of_data()

@@ -78,10 +78,9 @@ static void remove_below(const char *dir)
     DIR *d = opendir(dir);
 
     while (d && (entry = readdir(d)))
-        if (is_group(entry)) {
-            snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+        if (is_group(entry) &&
+            snprintf(path, sizeof path, "%s/%s", dir, entry->d_name) < (int)sizeof path)
             remove_below(path);
-        }
     if (d)
         closedir(d);
     rmdir(dir);

@@ -41,7 +41,8 @@ static int ctl(const char *const *words)
     "\",\"submitted_unix_ms\":1700000000000,\"vertices\":{\"src\":{\"parallelism\":2,"             \
     "\"desired\":4,\"bounds\":[1,4]},\"ma\\\"p\":{\"parallelism\":2,\"desired\":4,"                \
     "\"bounds\":[2,8]}},\"tasks\":[{\"vertex\":\"src\",\"subtask\":0,\"attempt\":3,"               \
-    "\"node\":\"n1\",\"pid\":77,\"state\":\"RUNNING\"}],\"slots\":{\"offered\":6,\"used\":4},"     \
+    "\"node\":\"n1\",\"pid\":77,\"state\":\"RUNNING\"}],\"slots\":{\"offered\":6,\"used\":4,"      \
+    "\"since_unix_ms\":1700000000000},"                                                            \
     "\"restarts\":2,\"rescales\":1,\"checkpoint\":{\"id\":\"5\",\"age_ms\":12000},"                \
     "\"next\":{\"decision\":\"rescale\",\"at_ms\":65000,\"why\":\"cooldown\"}}"
 #define STATUS STATUS_OF("Executing", "RUNNING")
@@ -516,16 +517,13 @@ Test(ctl, waits_for_the_end_of_a_job)
     }
 }
 
-/* Deaf for a second after the second question about the status. */
+/* Deaf after the second question about the status, until that is noticed. */
 static void restart_once(struct fake *fake)
 {
-    static int64_t since_ms;
-
     if (fake->stage == 0 && fake_count(fake, MESSAGE_STATUS) == 2) {
         fake_deafen(fake);
-        since_ms = fake_service_now_ms();
         fake->stage = 1;
-    } else if (fake->stage == 1 && fake_service_now_ms() - since_ms > 1000) {
+    } else if (fake->stage == 1 && strstr(fake->err.text, "no connection to ")) {
         fake_listen(fake);
         fake->stage = 2;
     }
@@ -542,7 +540,7 @@ Test(ctl, waits_on_while_the_service_is_started_anew)
 
     fake_service_open(&f, answers);
     f.turn = restart_once;
-    cr_expect(ctl(WORDS("cancel", "wc", "--wait", "--timeout", "300ms")) == 0, "%s", f.err.text);
+    cr_expect(ctl(WORDS("cancel", "wc", "--wait", "--timeout", "3s")) == 0, "%s", f.err.text);
     expect_in(f.err.text, "no connection to ");
     cr_expect(eq(str, f.out.text, "CANCELED\n"));
     /* by then the name may be another job's */
@@ -773,6 +771,59 @@ Test(ctl, watches_with_json_as_json_lines)
     expect_in(f.out.text, "\"kind\":\"gap\",\"missed\":5}\n");
 }
 
+/* The job's end is known by its STATUS first; its last events come a second later. */
+static void tell_the_end_late(struct fake *fake)
+{
+    static int64_t since_ms;
+    int64_t passed_ms = fake_service_now_ms() - since_ms;
+
+    if (fake->stage == 0 && fake_count(fake, MESSAGE_STATUS) > 1) {
+        fake->stage = 1;
+    } else if (fake->stage == 1 && passed_ms > 1200) { /* the stream comes for sure */
+        fake->stage = 2;
+        fake_event(fake, STATE_EVENT); /* a reason to ask for the STATUS */
+    } else if (fake->stage == 2 && fake_count(fake, MESSAGE_STATUS) > 2) {
+        fake->stage = 3;
+    } else if (fake->stage == 3 && passed_ms > 1000) {
+        fake->stage = 4;
+        fake_event(fake, EVENT("task", OF_JOB ",\"vertex\":\"src\",\"state\":\"CANCELED\""));
+        fake_event(fake, ENDED);
+    } else {
+        return;
+    }
+    since_ms = fake_service_now_ms();
+}
+
+Test(ctl, watches_until_the_last_event_even_if_the_end_is_known_before)
+{
+    static const struct fake_answer answers[] = {
+        {MESSAGE_STATUS, .reply = STATUS},
+        {MESSAGE_STATUS, .reply = STATUS},
+        {MESSAGE_STATUS, .reply = STATUS_OF("Finished", "CANCELED")},
+        {MESSAGE_SNAPSHOT, .reply = SNAPSHOT(0)},
+        {MESSAGE_SNAPSHOT, .reply = SNAPSHOT(3)},
+        {0}};
+
+    fake_service_open(&f, answers);
+    f.turn = tell_the_end_late;
+    cr_expect(ctl(WORDS("watch", "wc", "--json")) == 0, "%s", f.err.text);
+    expect_in(f.out.text, ENDED "\n");
+}
+
+/* Its events were before the watch began to listen. */
+Test(ctl, ends_a_watch_whose_job_ended_as_it_began)
+{
+    static const struct fake_answer answers[] = {
+        {MESSAGE_STATUS, .reply = STATUS},
+        {MESSAGE_STATUS, .reply = STATUS_OF("Finished", "CANCELED")},
+        {MESSAGE_SNAPSHOT, .reply = SNAPSHOT(7)},
+        {0}};
+
+    fake_service_open(&f, answers);
+    cr_expect(ctl(WORDS("watch", "wc")) == 0, "%s", f.err.text);
+    expect_in(f.out.text, "  wc  is Finished, CANCELED\n");
+}
+
 Test(ctl, has_nothing_to_watch_when_the_job_has_ended)
 {
     static const struct fake_answer answers[] = {
@@ -840,7 +891,7 @@ Test(ctl, shows_a_live_view_and_gives_the_terminal_back)
     await_on_screen("\033[1mwc\033[0m (01234567)  \033[32mExecuting\033[0m");
     await_on_screen("src \033[1m2\033[0m of 4 (1..4)");
     await_on_screen("next    rescale in 1 min ");
-    await_on_screen("█");
+    await_on_screen("██████████"); /* as it has been for long */
     fake_event(&f, STATE_EVENT);
     await_on_screen("wc  Executing > Restarting: rescale");
     cr_expect(kill(f.child, SIGWINCH) == 0);

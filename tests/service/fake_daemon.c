@@ -244,7 +244,7 @@ void fake_open(struct fake *f)
 {
     *f = (struct fake){.node = "n1",
                        .heartbeat_interval_ms = 200,
-                       .heartbeat_timeout_ms = 10000,
+                       .heartbeat_timeout_ms = FAKE_WAIT_MS,
                        .orphan_timeout_ms = 60000};
     rpc_prepare_process();
     strcpy(f->dir, "/tmp/pliant-agent-XXXXXX");

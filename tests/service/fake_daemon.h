@@ -18,7 +18,7 @@
 #include "rpc/peer.h"
 #include "spec/json_doc.h"
 
-#define FAKE_WAIT_MS 20000
+#define FAKE_WAIT_MS 60000
 
 struct fake {
     char dir[64], work[80], endpoint[96];

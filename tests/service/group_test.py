@@ -15,7 +15,7 @@ import time
 from service import SOURCE, Failed, Refused, Service, alive
 
 ENDED = ("FINISHED", "FAILED", "CANCELED")
-HEARTBEATS = ("-D", "heartbeat.interval=300 ms", "-D", "heartbeat.timeout=2 s")
+HEARTBEATS = ("-D", "heartbeat.interval=300 ms", "-D", "heartbeat.timeout=4 s")
 
 
 class Group:
@@ -136,7 +136,7 @@ def test_a_worker_is_killed(service):
 def test_a_worker_hangs(service):
     """Its library answers no health check: a death that is charged to max-failures [W-GRP-8]."""
     g = two_agents(service)
-    g.train(**{"max-failures": 1, "health-check-interval": "100 ms", "health-check-timeout": "2 s"})
+    g.train(**{"max-failures": 1, "health-check-interval": "100 ms", "health-check-timeout": "5 s"})
     g.wait_registered(20)
     pid = g.all_up()[3][0]
     os.kill(pid, signal.SIGSTOP)
@@ -144,7 +144,7 @@ def test_a_worker_hangs(service):
     g.wait_end()
     g.check_went_on(60, 20)
     equal("causes", [item["cause"] for item in g.failures()[0]][:1],
-          ["the health check was unanswered for 2 s"])
+          ["the health check was unanswered for 5 s"])
 
 
 def test_an_agent_is_killed_and_a_third_comes(service):
@@ -199,7 +199,7 @@ def strike(g, chance):
         g.service.start_daemon()
     elif what == "freeze":
         agent.kill(signal.SIGSTOP)
-        time.sleep(chance.uniform(0, 3))  # shorter and longer than heartbeat.timeout
+        time.sleep(chance.uniform(0, 6))  # shorter and longer than heartbeat.timeout
         agent.kill(signal.SIGCONT)
 
 
@@ -443,11 +443,11 @@ def test_a_worker_deaf_to_sigterm_delays_only_itself(service):
                [ $RANK = 0 ] && [ $PLIANT_ATTEMPT = 1 ] && sleep 0.5 && exit 1
                [ $PLIANT_ATTEMPT = 2 ] && exit 0
                while :; do sleep 0.1; done""",
-            env={"MARKS": str(g.marks)}, **{"max-failures": 1, "stop-timeout": "3 s"})
+            env={"MARKS": str(g.marks)}, **{"max-failures": 1, "stop-timeout": "8 s"})
     g.wait_end()
     ends = [int((g.marks / f"end.{rank}").read_text()) / 1e9 for rank in (2, 3)]
     began = min(item["at_unix_ms"] for entry in g.failures() for item in entry) / 1000
-    if max(ends) - began > 2:
+    if max(ends) - began > 7:
         raise Failed(f"others ended {max(ends) - began:.1f} s after the stop")
 
 
@@ -462,7 +462,7 @@ def test_a_deaf_worker_is_killed_when_its_node_goes(service):
     service.ctl("drain", name, "--deadline", "3 s", json_out=False)
     up = g.all_up(but=(attempt,))
     equal("the node is left", name in {row[2] for row in up.values()}, False)
-    if time.monotonic() - began > 20:
+    if time.monotonic() - began > 45:
         raise Failed("deaf workers delayed the move")
     service.daemon.kill()  # nobody waits for their end
 
@@ -490,6 +490,9 @@ rank, marks = int(os.environ["RANK"]), pathlib.Path(os.environ["MARKS"])
 def mark(name, text=""):
     (marks / f".{name}.{rank}").write_text(text)
     (marks / f".{name}.{rank}").rename(marks / f"{name}.{rank}")
+def all_say(name, n=4):
+    while len(list(marks.glob(f"{name}.*"))) < n:
+        time.sleep(0.02)
 """ % str(SOURCE / "python")
 
 
@@ -563,10 +566,11 @@ try:
     pliant.get_preemption_info() if rank else pliant.checkpoint_dir()
 except pliant.Error as error:
     mark("error", str(error))
+    all_say("error")  # or they would be stopped before they are told
     raise
 """)
     g.wait_end("FAILED")
-    told = {path.read_text() for path in g.marks.glob("error.*")}  # some were stopped before they were
+    told = set(marked(g, "error"))
     if len(told) != 1 or "rank 0 calls checkpoint_dir" not in told.pop():
         raise Failed(f"they were told: {told}")
 
@@ -621,10 +625,12 @@ def test_a_hang_fails_the_job_if_asked_for(service):
     """[2.1]: HangError, without a restart."""
     g = two_agents(service)
     python(g, """
+mark("here")
 if rank == 3:
     time.sleep(1000)
+all_say("here")
 pliant.get_preemption_info()
-""", **{"collective-timeout": "500 ms", "max-failures": -1})
+""", **{"collective-timeout": "3 s", "max-failures": -1})
     equal("restarts", g.wait_end("FAILED")["restarts"], 0)
     causes = [item["cause"] for entry in g.failures() for item in entry]
     if not any("HangError: ranks 3 " in cause for cause in causes):

@@ -1,5 +1,6 @@
 /* harness.c - see harness.h */
 #include "service/harness.h"
+#include "spec/json_doc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include <poll.h>
 
 #define BEAT_MS 100
-#define CALL_MS 30000
+#define CALL_MS WAIT_MS
 
 int64_t harness_now_ms(void)
 {
@@ -158,7 +159,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 void agent_forget_all(struct fake_agent *a)
 {
     for (size_t i = 0; i < a->tasks.n; i++)
-        free(a->tasks.v[i].env);
+        free(a->tasks.v[i].deployment);
     vec_free(NULL, &a->tasks);
 }
 
@@ -275,8 +276,9 @@ const char *agent_variable(struct fake_agent *a, const char *vertex, uint32_t su
         if (strcmp(t->vertex, vertex) != 0 || t->subtask != subtask ||
             strcmp(t->state, "running") != 0)
             continue;
-        cr_assert(eq(int, doc_line(&f, t->env, strlen(t->env), 1, &err), 0), "%s", err.text);
-        value = doc_get(f.root, name);
+        cr_assert(eq(int, doc_line(&f, t->deployment, strlen(t->deployment), 1, &err), 0), "%s",
+                  err.text);
+        value = doc_get(doc_get(f.root, "env"), name);
         return value ? value->text : "";
     }
     cr_assert(false, "%s runs no %s/%u", a->name, vertex, subtask);
@@ -324,16 +326,13 @@ static struct fake_task *task_find(struct fake_agent *a, const struct fake_task 
     return NULL;
 }
 
-static char *env_text(const struct doc *env)
+static char *text_of(const struct doc *map)
 {
     struct json j;
     char *text;
 
     json_init(&j, NULL);
-    json_begin(&j, NULL, '{');
-    for (const struct doc *c = env ? env->child : NULL; c; c = c->next)
-        json_member(&j, c->key, c->text);
-    json_end(&j, '}');
+    json_doc(&j, NULL, map);
     text = strndup(j.v, j.n);
     json_free(&j);
     return text;
@@ -354,7 +353,7 @@ static void deploy(struct fake_agent *a, const struct doc_file *f, const struct 
     for (size_t i = 0; i + 1 < a->tasks.n; i++)
         a->n_double += a->tasks.v[i].slot == t->slot && strcmp(a->tasks.v[i].state, "ended") != 0;
     t->state = a->slow_start ? "starting" : "running";
-    t->env = env_text(doc_get(map, "env"));
+    t->deployment = text_of(map);
     send_states(a, a->tasks.n - 1, 1);
 }
 
@@ -374,11 +373,12 @@ static void forget(struct fake_agent *a, const struct doc_file *f, const struct 
     struct fake_task name, *t;
 
     a->n_forget++;
+    a->n_finished += doc_get(map, "finished") != NULL;
     name_of(f, map, &name);
     t = task_find(a, &name);
     if (!t)
         return;
-    free(t->env);
+    free(t->deployment);
     memmove(t, t + 1, (size_t)(&a->tasks.v[a->tasks.n] - (t + 1)) * sizeof *t);
     a->tasks.n--;
 }

@@ -37,7 +37,7 @@ struct fake_task {
     int64_t slot;
     const char *state; /* "running", "ended", ... */
     const char *end;   /* JSON of "end", once it has ended */
-    char *env;         /* as it was deployed, JSON */
+    char *deployment;  /* as it was told, JSON */
 };
 
 struct fake_agent {
@@ -58,7 +58,8 @@ struct fake_agent {
     void (*other)(struct fake_agent *a, uint16_t type, const struct doc_file *f);
     uint32_t n_hello, n_welcome, n_deploy, n_stop, n_resync, n_forget, n_stale, n_notice, n_beat,
         n_error;
-    uint32_t n_double; /* deployed where another one still lives */
+    uint32_t n_finished; /* of those that were forgotten, with results that stay */
+    uint32_t n_double;   /* deployed where another one still lives */
 };
 
 struct service {

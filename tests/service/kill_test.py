@@ -47,7 +47,7 @@ DESCENDANT = "kill_task-kin"
 
 DAEMON_OPTIONS = {
     "heartbeat.interval": "200 ms",
-    "heartbeat.timeout": "1 s",
+    "heartbeat.timeout": "3 s",
     "pliant.agent.orphan-timeout": "30 s",
     "pliant.agent.stop-timeout": "300 ms",
     "slot.idle.timeout": "500 ms",
@@ -638,7 +638,7 @@ class Test:
         """When, whom, how, which of them, for how long."""
         target = rng.choice(("daemon", "daemon", "agent", "agent", "keeper", "worker", "worker", "node", "all"))
         sig = rng.choice((signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM if target == "daemon" else signal.SIGKILL))
-        away = rng.uniform(0.1, 2.5) if sig == signal.SIGSTOP else rng.uniform(0, 1.5)
+        away = rng.uniform(0.1, 5) if sig == signal.SIGSTOP else rng.uniform(0, 1.5)
         return rng.uniform(0, 0.5), target, sig, rng.random(), away
 
     def run_round(self, number):

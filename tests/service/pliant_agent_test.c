@@ -37,8 +37,8 @@ static void tear_down(void)
     fake_close(&f);
 }
 
-TestSuite(agent_socket, .init = set_up, .fini = tear_down, .timeout = 120);
-TestSuite(agent, .init = set_up, .fini = tear_down, .timeout = 120);
+TestSuite(agent_socket, .init = set_up, .fini = tear_down, .timeout = 240);
+TestSuite(agent, .init = set_up, .fini = tear_down, .timeout = 240);
 
 static void start(void)
 {
@@ -539,7 +539,7 @@ Test(agent, does_not_tell_success_of_what_it_has_stopped_itself) /* known troubl
 {
     const struct doc *d;
 
-    fake_agent(&f, "--drain-timeout", "900 ms", NULL);
+    fake_agent(&f, "--drain-timeout", "6 s", NULL); /* the last third is for stopping */
     fake_hello(&f);
     fake_deploy(&f, 0, 1, "trap 'exit 0' TERM; touch ready; while :; do sleep 0.02; done", "");
     fake_until_ready(&f, 0);
@@ -616,15 +616,23 @@ Test(agent, says_hello_again_to_a_daemon_that_was_started_again) /* known troubl
     cr_expect(fake_lives(pid));
 }
 
+/* From here on the daemon must be heard so often. What comes before takes its time. */
+static void greet_with_timeout(int64_t heartbeat_timeout_ms)
+{
+    f.heartbeat_timeout_ms = heartbeat_timeout_ms;
+    fake_send(&f, MESSAGE_RESYNC, "{}");
+    fake_hello(&f);
+}
+
 Test(agent, connects_anew_when_the_daemon_is_silent)
 {
     const struct doc *d;
     int64_t pid;
 
-    f.heartbeat_timeout_ms = 500;
     start();
     fake_deploy(&f, 0, 1, "exec sleep 1000", "");
     pid = fake_int(fake_state(&f, 0, 1, "running"), "pid");
+    greet_with_timeout(500);
     fake_unbind(&f);
     fake_bind(&f);
     d = fake_hello(&f);
@@ -664,11 +672,11 @@ Test(agent, stops_its_tasks_when_no_daemon_comes_back)
 {
     int64_t pid;
 
-    f.heartbeat_timeout_ms = 400;
     f.orphan_timeout_ms = 400;
     start();
     fake_deploy(&f, 0, 1, "exec sleep 1000", "");
     pid = fake_int(fake_state(&f, 0, 1, "running"), "pid");
+    greet_with_timeout(400);
     fake_unbind(&f);
     fake_until_gone(pid);
     cr_expect(!fake_has_ended(&f));
@@ -678,12 +686,12 @@ Test(agent, is_not_confused_by_a_rest)
 {
     int64_t pid;
 
-    f.heartbeat_timeout_ms = 1000;
     start();
     fake_deploy(&f, 0, 1, "exec sleep 1000", "");
     pid = fake_int(fake_state(&f, 0, 1, "running"), "pid");
+    greet_with_timeout(4000);
     fake_signal(&f, SIGSTOP);
-    for (int64_t until_ms = fake_now_ms() + 2500; fake_now_ms() < until_ms;)
+    for (int64_t until_ms = fake_now_ms() + 5500; fake_now_ms() < until_ms;)
         fake_pause();
     fake_signal(&f, SIGCONT);
     fake_deploy(&f, 1, 1, "exit 0", "");
@@ -792,7 +800,6 @@ Test(agent, holds_a_port_for_a_worker_group) /* [W-ENV-3] */
     fake_send(&f, MESSAGE_RESERVE_PORT, "{\"job\":\"" FAKE_JOB "\",\"attempt\":1,\"avoid\":[]}");
     d = fake_next(&f, MESSAGE_PORT);
     first = fake_int(d, "port");
-    cr_expect(*fake_text(d, "address"));
     cr_expect_eq(bind_port(first, true), 0, "one that knows may listen");
     cr_expect_eq(bind_port(first, false), -1, "a stranger may not");
     fake_send(&f, MESSAGE_RESERVE_PORT, "{\"job\":\"" FAKE_JOB "\",\"attempt\":1,\"avoid\":[]}");
@@ -1059,7 +1066,7 @@ Test(agent_socket, kills_a_worker_that_leaves_its_health_check_unanswered) /* [W
     const struct doc *d;
     int64_t pid, began_ms, silent_ms, n = 0;
 
-    pid = deploy_group(",\"health_check_interval_ms\":100,\"health_check_timeout_ms\":1000");
+    pid = deploy_group(",\"health_check_interval_ms\":100,\"health_check_timeout_ms\":4000");
     other = connect_to_task(0);
     ask(&other, "{\"op\":\"hello\"}"); /* takes no part, and is asked nothing */
     c = connect_to_task(0);
@@ -1068,16 +1075,16 @@ Test(agent_socket, kills_a_worker_that_leaves_its_health_check_unanswered) /* [W
     do {
         cr_assert_eq(hear_check(&c), ++n);
         answer_check(&c, n);
-    } while (fake_now_ms() - began_ms < 1500);
+    } while (fake_now_ms() - began_ms < 5000);
     cr_expect(fake_lives(pid));
     hear_check(&c);
     silent_ms = fake_now_ms();
     answer_check(&c, n); /* of another check: no answer */
     d = fake_state(&f, 0, 1, "ended");
-    cr_expect_geq(fake_now_ms() - silent_ms, 900);
+    cr_expect_geq(fake_now_ms() - silent_ms, 3900);
     cr_expect_str_eq(fake_text(d, "end.how"), "killed");
     cr_expect(fake_bool(d, "end.hung"));
-    cr_expect_str_eq(fake_text(d, "end.cause"), "the health check was unanswered for 1 s");
+    cr_expect_str_eq(fake_text(d, "end.cause"), "the health check was unanswered for 4 s");
     cr_expect(!fake_lives(pid));
     cr_expect_str_eq(fake_text(hear(&other), "ev"), "stop", "the first that it hears");
     disconnect(&c);
@@ -1089,12 +1096,12 @@ Test(agent_socket, does_not_count_its_own_pause_as_a_workers_silence) /* [W-GRP-
     struct client c;
     int64_t since_ms;
 
-    deploy_group(",\"health_check_interval_ms\":1500,\"health_check_timeout_ms\":1500");
+    deploy_group(",\"health_check_interval_ms\":4000,\"health_check_timeout_ms\":4000");
     c = connect_to_task(0);
     ask(&c, "{\"op\":\"hello\",\"health\":true}");
     cr_assert_eq(hear_check(&c), 1);
     fake_signal(&f, SIGSTOP);
-    for (since_ms = fake_now_ms(); fake_now_ms() - since_ms < 3500;)
+    for (since_ms = fake_now_ms(); fake_now_ms() - since_ms < 5000;)
         fake_pause();
     fake_signal(&f, SIGCONT);
     for (since_ms = fake_now_ms(); fake_now_ms() - since_ms < 200;)
@@ -1144,26 +1151,38 @@ static long number_behind(const char *text, const char *word)
     return at ? strtol(at + strlen(word), NULL, 10) : -1;
 }
 
-Test(agent, costs_little_when_idle)
+/* Ticks of processor time that the agent has had. */
+static unsigned long agent_ticks(void)
 {
     unsigned long user = 0, system = 0;
     char path[64], *text;
-    long rss_kib;
 
-    start();
-    for (int i = 0; i < 10; i++)
-        fake_next(&f, MESSAGE_HEARTBEAT);
-    snprintf(path, sizeof path, "/proc/%d/status", (int)f.agent);
-    text = fake_read_file(path);
-    rss_kib = number_behind(text, "VmRSS:");
-    free(text);
     snprintf(path, sizeof path, "/proc/%d/stat", (int)f.agent);
     text = fake_read_file(path);
     sscanf(strrchr(text, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
            &system);
     free(text);
-    cr_log_info("idle agent: %ld KiB, %lu ticks", rss_kib, user + system);
+    return user + system;
+}
+
+Test(agent, costs_little_when_idle)
+{
+    unsigned long ticks;
+    char path[64], *text;
+    long rss_kib;
+
+    start();
+    fake_next(&f, MESSAGE_HEARTBEAT); /* it has started */
+    ticks = agent_ticks();
+    for (int i = 0; i < 10; i++)
+        fake_next(&f, MESSAGE_HEARTBEAT);
+    ticks = agent_ticks() - ticks;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)f.agent);
+    text = fake_read_file(path);
+    rss_kib = number_behind(text, "VmRSS:");
+    free(text);
+    cr_log_info("idle agent: %ld KiB, %lu ticks", rss_kib, ticks);
     if (!WITH_SANITIZER)
         cr_expect_leq(rss_kib, 8192);
-    cr_expect_leq((user + system) * 1000 / (unsigned long)sysconf(_SC_CLK_TCK), 40);
+    cr_expect_leq(ticks * 1000 / (unsigned long)sysconf(_SC_CLK_TCK), 40);
 }

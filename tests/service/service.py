@@ -283,18 +283,20 @@ class Follower:
 
 
 def free_ports(n):
-    """Ports of loopback that nobody has, as endpoints. Below those that the kernel gives out by
-    itself: while the daemon is down nobody gets one of them, nor does a peer that tries to connect
-    meet itself."""
+    """Ports that nobody has, as endpoints, at the loopback address that our pid makes: other tests
+    have other ones. Below those that the kernel gives out by itself: while the daemon is down
+    nobody gets one of them, nor does a peer that tries to connect meet itself."""
+    pid = os.getpid()
+    address = f"127.{1 + (pid >> 16)}.{pid >> 8 & 255}.{pid & 255}"
     low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     found = []
     while len(found) < n:
         with socket.socket() as probe:
             try:
-                probe.bind(("127.0.0.1", random.randrange(max(1024, low // 2), max(low, 2048))))
+                probe.bind((address, random.randrange(max(1024, low // 2), max(low, 2048))))
             except OSError:
                 continue
-            endpoint = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+            endpoint = f"tcp://{address}:{probe.getsockname()[1]}"
             if endpoint not in found:
                 found.append(endpoint)
     return found

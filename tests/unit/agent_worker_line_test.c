@@ -35,6 +35,8 @@ Test(agent_worker_line, reads_every_operation)
         {"{\"op\":\"get_checkpoint\"}", WORKER_GET_CHECKPOINT},
         {"{\"op\":\"part\",\"id\":\"1\",\"ok\":true}", WORKER_PART},
         {"{\"op\":\"end_of_data\",\"what\":\"ever\"}", WORKER_END_OF_DATA},
+        {"{\"op\":\"output\",\"edge\":0,\"bytes\":[]}", WORKER_OUTPUT},
+        {"{\"op\":\"input_lost\",\"edge\":0,\"subtask\":0}", WORKER_INPUT_LOST},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -69,6 +71,10 @@ Test(agent_worker_line, reads_members)
     cr_assert_eq(read_line("{\"op\":\"enter\",\"seq\":2,\"payload\":[1]}"), 0);
     cr_expect_str_eq(line.kind, "dir");
     cr_expect_eq(line.payload->n, 1);
+    cr_assert_eq(read_line("{\"op\":\"output\",\"edge\":7,\"bytes\":[0,9007199254740992]}"), 0);
+    cr_expect(line.edge == 7 && line.sizes->n == 2);
+    cr_assert_eq(read_line("{\"op\":\"input_lost\",\"edge\":7,\"subtask\":4294967295}"), 0);
+    cr_expect(line.edge == 7 && line.subtask == UINT32_MAX);
 }
 
 Test(agent_worker_line, tells_what_is_wrong)
@@ -91,6 +97,17 @@ Test(agent_worker_line, tells_what_is_wrong)
         {"{\"op\":\"report\",\"checkpoint\":\"\"}", "malformed", "run's directory"},
         {"{\"op\":\"report\",\"call\":1.5}", "malformed", "call"},
         {"{\"op\":\"enter\",\"seq\":-1}", "malformed", "seq"},
+        {"{\"op\":\"output\",\"bytes\":[1]}", "malformed", "missing"},
+        {"{\"op\":\"output\",\"edge\":0}", "malformed", "missing"},
+        {"{\"op\":\"output\",\"edge\":-1,\"bytes\":[1]}", "malformed", "edge"},
+        {"{\"op\":\"output\",\"edge\":0,\"bytes\":1}", "malformed", "bytes"},
+        {"{\"op\":\"output\",\"edge\":0,\"bytes\":[1,-1]}", "malformed", "bytes[1]"},
+        {"{\"op\":\"output\",\"edge\":0,\"bytes\":[\"1\"]}", "malformed", "bytes[0]"},
+        {"{\"op\":\"output\",\"edge\":0,\"bytes\":[1.5]}", "malformed", "bytes[0]"},
+        {"{\"op\":\"output\",\"edge\":0,\"bytes\":[9007199254740994]}", "malformed", "bytes[0]"},
+        {"{\"op\":\"output\",\"edge\":0,\"bytes\":[9007199254740992,1]}", "malformed", "2^53"},
+        {"{\"op\":\"input_lost\",\"edge\":0}", "malformed", "missing"},
+        {"{\"op\":\"input_lost\",\"edge\":0,\"subtask\":-1}", "malformed", "subtask"},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

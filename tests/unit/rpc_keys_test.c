@@ -13,7 +13,7 @@
 
 #include "rpc/peer.h"
 
-#define WAIT_MS 30000
+#define WAIT_MS 60000
 
 /* ---- a directory of keys --------------------------------------------------------------------- */
 

@@ -478,6 +478,103 @@ Test(worker, writes_the_parts_that_are_asked_for)
     agent_end(w);
 }
 
+static void write_text(const char *name, const char *text)
+{
+    FILE *out = fopen(name, "w");
+
+    cr_assert(out != NULL && fputs(text, out) >= 0 && fclose(out) == 0);
+}
+
+Test(worker, knows_what_it_reads_and_writes)
+{
+    const struct pliant_worker_output *out;
+    const struct pliant_worker_input *in;
+    struct pliant_worker *w = open_worker();
+    size_t n;
+
+    cr_assert(eq(int, pliant_worker_inputs(w, &in, &n), 0));
+    cr_expect(eq(sz, n, 0));
+    pliant_worker_close(w);
+    write_text("in", "[{\"edge\":4,\"from\":\"src\",\"partitions\":[{\"subtask\":1,\"attempt\":2,"
+                     "\"dir\":\"/r/1.2\",\"subpartitions\":[3,5]}]},"
+                     "{\"edge\":5,\"from\":\"b\",\"partitions\":[]}]\n");
+    write_text("out", "[{\"edge\":6,\"to\":\"dst\",\"dir\":\"/r/0.1\",\"subpartitions\":8}]\n");
+    setenv("PLIANT_INPUTS", "in", 1);
+    setenv("PLIANT_OUTPUTS", "out", 1);
+    w = open_worker();
+    cr_assert(eq(int, pliant_worker_inputs(w, &in, &n), 0), "%s", pliant_worker_error(w));
+    cr_assert(eq(sz, n, 2));
+    cr_expect(eq(u32, in[0].edge, 4));
+    cr_expect(eq(str, (char *)in[0].from, "src"));
+    cr_assert(eq(sz, in[0].n_partitions, 1));
+    cr_expect(eq(str, (char *)in[0].partitions[0].dir, "/r/1.2"));
+    cr_expect(eq(u32, in[0].partitions[0].subtask, 1));
+    cr_expect(eq(u32, in[0].partitions[0].attempt, 2));
+    cr_expect(eq(u32, in[0].partitions[0].first, 3));
+    cr_expect(eq(u32, in[0].partitions[0].last, 5));
+    cr_expect(eq(sz, in[1].n_partitions, 0));
+    cr_assert(eq(int, pliant_worker_outputs(w, &out, &n), 0));
+    cr_assert(eq(sz, n, 1));
+    cr_expect(eq(u32, out[0].edge, 6));
+    cr_expect(eq(str, (char *)out[0].to, "dst"));
+    cr_expect(eq(str, (char *)out[0].dir, "/r/0.1"));
+    cr_expect(eq(u32, out[0].subpartitions, 8));
+    pliant_worker_close(w);
+}
+
+Test(worker, does_not_take_another_file_for_its_inputs)
+{
+    static const char *const rows[] = {
+        "",
+        "{}",
+        "[7]",
+        "[{\"edge\":0}]",
+        "[{\"edge\":0,\"from\":\"a\",\"partitions\":7}]",
+        "[{\"edge\":0,\"from\":\"a\",\"partitions\":[{}]}]",
+        "[{\"edge\":0,\"from\":\"a\",\"partitions\":[{\"subtask\":0,\"attempt\":1,\"dir\":\"d\","
+        "\"subpartitions\":[1]}]}]",
+        "[{\"edge\":0,\"from\":\"a\",\"partitions\":[{\"subtask\":0,\"attempt\":1,\"dir\":\"d\","
+        "\"subpartitions\":[2,1]}]}]",
+    };
+    const struct pliant_worker_input *in;
+    struct pliant_worker *w;
+    size_t n;
+
+    setenv("PLIANT_INPUTS", "in", 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        write_text("in", rows[i]);
+        w = open_worker();
+        cr_expect(eq(int, pliant_worker_inputs(w, &in, &n), -EINVAL), "row %zu", i);
+        cr_expect(strstr(pliant_worker_error(w), "in: ") != NULL);
+        pliant_worker_close(w);
+    }
+    unlink("in");
+    w = open_worker();
+    cr_expect(eq(int, pliant_worker_inputs(w, &in, &n), -ENOENT));
+    pliant_worker_close(w);
+}
+
+Test(worker, tells_sizes_and_lost_inputs)
+{
+    static const struct step script[] = {
+        {HELLO, GREETING},
+        {"\"op\":\"output\",\"n\":1,\"edge\":6,\"bytes\":[1,9007199254740992]",
+         "{\"n\":1,\"ok\":true}\n"},
+        {"\"op\":\"output\"",
+         "{\"n\":2,\"ok\":false,\"code\":\"refused\",\"text\":\"told before\"}\n"},
+        {"\"op\":\"input_lost\",\"n\":3,\"edge\":4,\"subtask\":9", "{\"n\":3,\"ok\":true}\n"},
+        {0},
+    };
+    struct pliant_worker *w = open_worker();
+
+    agent_start(script);
+    cr_expect(eq(int, pliant_worker_output_sizes(w, 6, (uint64_t[]){1, UINT64_C(1) << 53}, 2), 0));
+    cr_expect(eq(int, pliant_worker_output_sizes(w, 6, NULL, 0), -EREMOTEIO));
+    cr_expect(eq(str, (char *)pliant_worker_error(w), "told before"));
+    cr_expect(eq(int, pliant_worker_input_lost(w, 4, 9), 0));
+    agent_end(w);
+}
+
 Test(worker, has_one_descriptor_to_wait_on)
 {
     static const struct step script[] = {
