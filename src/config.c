@@ -187,7 +187,7 @@ static bool explain_labels(const char *text, char why[LABEL_WHY_MAX])
     TYPE(INT, "an integer from 1 to 32768 | none"), .min = 1, .max = PLIANT_MAX_PARALLELISM,       \
                                                     .or_none = true
 #define POSITIVE TYPE(DOUBLE, "a number > 0"), .above = 0, .at_most = 1e9
-#define SIZE TYPE(SIZE, "a size >= 1 byte"), .min = 1, .max = INT64_MAX
+#define SIZE TYPE(SIZE, "a size from 1 byte to 4194304 tb"), .min = 1, .max = INT64_C(1) << 62
 #define SPAN_OR_NONE                                                                               \
     TYPE(DURATION, "a duration >= 1 ms | none"), .min = 1, .max = INT64_MAX, .or_none = true
 #define ONE_OF(table, list) TYPE(ENUM, list), .words = (table)

@@ -6,8 +6,8 @@
 
 #include "states/sched.h"
 
-/* Bytes that all consumers that are not decided yet may have before them. Sums of sums, where the
- * sides of a join are combined, stay within an int64_t. */
+/* Bytes that all consumers that are not decided yet may have before them: sums over several inputs
+ * stay within an int64_t. */
 #define TOTAL_MAX (INT64_C(1) << 60)
 
 /* ---- life ------------------------------------------------------------------------------- */
