@@ -217,24 +217,21 @@ Test(agent_exchange, what_the_task_says_of_sizes_is_what_counts)
     free(text);
 }
 
-/* Three tasks with 5 MB of sizes each: what of them is too much for HELLO comes behind it. */
+/* Three tasks with 150 KB of sizes each: what of them is too much for HELLO comes behind it. */
 Test(agent_exchange, more_sizes_than_a_message_holds_are_told_one_after_the_other)
 {
-    char outputs[4096] = "\"outputs\":[";
+    char outputs[1024] = "\"outputs\":[";
     bool later = false;
     const struct doc *d;
 
-    for (int edge = 0; edge < 26; edge++)
+    for (int edge = 0; edge < 5; edge++)
         snprintf(outputs + strlen(outputs), sizeof outputs - strlen(outputs),
-                 "%s{\"edge\":%d,\"to\":\"t%d\",\"dir\":\"v-t-%d\",\"subpartitions\":15000}",
-                 edge ? "," : "", edge, edge, edge);
+                 "%s{\"edge\":%d,\"to\":\"t\",\"dir\":\"v-t-%d\",\"subpartitions\":15000}",
+                 edge ? "," : "", edge, edge);
     strcat(outputs, "]");
     start();
     for (int i = 0; i < 3; i++) {
-        deploy(i, 1,
-               "s=$(yes 500000000000 | head -15000); for e in $(seq 0 25); do " WORKER
-               "output-sizes --to t$e $s; done",
-               NO_INPUT, outputs);
+        deploy(i, 1, "exit 0", NO_INPUT, outputs);
         fake_state(&f, i, 1, "ended");
     }
     fake_unbind(&f);
@@ -246,7 +243,7 @@ Test(agent_exchange, more_sizes_than_a_message_holds_are_told_one_after_the_othe
     d = fake_state(&f, 2, 1, "ended");
     cr_expect_str_eq(fake_text(d, "end.how"), "exited");
     d = doc_get(doc_get(d, "end"), "outputs");
-    cr_expect_eq(d->n, 26);
+    cr_expect_eq(d->n, 5);
     cr_expect_eq(doc_get(d->child, "bytes")->n, 15000);
 }
 
