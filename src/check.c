@@ -144,7 +144,8 @@ static const char *check_graph(const struct pliant_sched *s)
            "a graph where the state has none, or none where it has one");
     for (uint32_t v = 0; v < s->job->n_vertices; v++) {
         BREAKS(g->parallelism[v] > s->max_parallelism[v], "more subtasks than key groups");
-        BREAKS(g->exists && g->parallelism[v] == 0, "a vertex without subtasks");
+        BREAKS(g->exists && g->parallelism[v] == 0 && !s->way->decides,
+               "a vertex without subtasks");
         for (uint32_t i = 0; i < g->parallelism[v]; i++) {
             const char *broken = check_task(s, v, i, &all);
 
@@ -180,7 +181,8 @@ static const char *check_bounds(const struct pliant_sched *s)
         desired += s->bounds.groups[g].hi;
     }
     BREAKS(minimal != s->bounds.minimal || desired != s->bounds.desired, "bounds are missummed");
-    BREAKS(s->has_declared && s->state.id != PLIANT_FINISHED && s->declared_slots != desired,
+    BREAKS(s->has_declared && s->declared_slots != desired_slots(s) &&
+               (s->way->decides ? s->state.id == PLIANT_EXECUTING : s->state.id != PLIANT_FINISHED),
            "what is declared is not what is wanted [S-WFR-1]");
     return NULL;
 }

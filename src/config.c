@@ -4,6 +4,7 @@
  * never single ones, but for the few defaults that hang on other options (resolve_dependent).
  */
 #include <pliant/config.h>
+#include <pliant/job.h>
 
 #include <assert.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "util/decimal.h"
 #include "util/duration.h"
 #include "util/nearest.h"
+#include "util/size.h"
 
 #define HOST_KEEPS SIZE_MAX /* offset of an option that has no field: its host keeps the text */
 #define VALUE_SHOWN 40      /* bytes of a wrong value that an error repeats */
@@ -31,7 +33,7 @@ struct word {
 struct row {
     struct pliant_option option;
     size_t offset;         /* of the field in struct pliant_config, or HOST_KEEPS */
-    int64_t min, max;      /* DURATION, INT */
+    int64_t min, max;      /* DURATION, INT, SIZE */
     double above, at_most; /* DOUBLE: above < value <= at_most, above itself too if `from` */
     bool from;
     const struct word *words;       /* ENUM: up to a word without text */
@@ -81,6 +83,8 @@ static const struct word placement_words[] = {{"STRICT_PACK", PLIANT_PLACE_STRIC
                                               {"SPREAD", PLIANT_PLACE_SPREAD},
                                               {"STRICT_SPREAD", PLIANT_PLACE_STRICT_SPREAD},
                                               {0}};
+static const struct word skew_words[] = {{"auto", 1}, {"forced", 2}, {"none", 3}, {0}};
+static const struct word broadcast_words[] = {{"auto", 1}, {"runtime_only", 2}, {"none", 3}, {0}};
 static const struct word score_words[] = {
     {"max", PLIANT_SCORE_MAX}, {"min", PLIANT_SCORE_MIN}, {0}};
 
@@ -178,6 +182,12 @@ static bool explain_labels(const char *text, char why[LABEL_WHY_MAX])
     TYPE(INT, "an integer from " #n " to 2147483647 | none"), .min = (n), .max = INT32_MAX,        \
                                                               .or_none = true
 #define PORT TYPE(INT, "an integer from 0 to 65535"), .min = 0, .max = 65535
+#define TASKS TYPE(INT, "an integer from 1 to 32768"), .min = 1, .max = PLIANT_MAX_PARALLELISM
+#define TASKS_OR_NONE                                                                              \
+    TYPE(INT, "an integer from 1 to 32768 | none"), .min = 1, .max = PLIANT_MAX_PARALLELISM,       \
+                                                    .or_none = true
+#define POSITIVE TYPE(DOUBLE, "a number > 0"), .above = 0, .at_most = 1e9
+#define SIZE TYPE(SIZE, "a size >= 1 byte"), .min = 1, .max = INT64_MAX
 #define SPAN_OR_NONE                                                                               \
     TYPE(DURATION, "a duration >= 1 ms | none"), .min = 1, .max = INT64_MAX, .or_none = true
 #define ONE_OF(table, list) TYPE(ENUM, list), .words = (table)
@@ -187,6 +197,9 @@ static bool explain_labels(const char *text, char why[LABEL_WHY_MAX])
 #define ADAPTIVE "jobmanager.adaptive-scheduler."
 #define RETRY ADAPTIVE "retry-execution-graph-creation."
 #define GROUP "worker-group."
+#define BATCH "execution.batch.adaptive.auto-parallelism."
+#define OLD_BATCH "jobmanager.adaptive-batch-scheduler."
+#define SKEW "table.optimizer.skewed-join-optimization."
 
 /* clang-format off */
 /* The parameters of restart strategies; two strategies read them [S-OPT-2]. */
@@ -226,7 +239,8 @@ static const struct row rows[] = {
     /* which scheduler */
     {KEY("jobmanager.scheduler"), FIELD(scheduler),
      ONE_OF(scheduler_words, "default | adaptive | adaptive-batch"), DEFAULT("adaptive"),
-     HELP("which scheduler runs the job")},
+     HELP("which scheduler runs the job; adaptive-batch (AdaptiveBatch as well) is the default for "
+          "jobs all of whose edges are blocking")},
     {KEY("scheduler-mode"), FIELD(mode), ONE_OF(mode_words, "reactive"), DEFAULT(""),
      HELP("reactive: use all slots that there are, up to each vertex's max_parallelism; "
           "implies the adaptive scheduler")},
@@ -300,6 +314,32 @@ static const struct row rows[] = {
      DEFAULT("true"),
      HELP("default scheduler: results of blocking edges are given up when nobody will read them "
           "any more; false: at the end of the job")},
+
+    /* batch jobs */
+    {KEY(BATCH "enabled"), OLD(OLD_BATCH "enabled"),
+     FIELD(batch.auto_parallelism), BOOLEAN, DEFAULT("true"),
+     HELP("adaptive-batch: a vertex without a parallelism gets one that follows from what it "
+          "reads; false: 1")},
+    {KEY(BATCH "min-parallelism"), OLD(OLD_BATCH "min-parallelism"), FIELD(batch.min), TASKS,
+     DEFAULT("1"), HELP("adaptive-batch: no vertex is decided to have less")},
+    {KEY(BATCH "max-parallelism"), OLD(OLD_BATCH "max-parallelism"), FIELD(batch.max), TASKS,
+     DEFAULT("128"),
+     HELP("adaptive-batch: no vertex is decided to have more; max_parallelism of those that do not "
+          "say it")},
+    {KEY(BATCH "avg-data-volume-per-task"), OLD(OLD_BATCH "avg-data-volume-per-task"),
+     FIELD(batch.volume), SIZE, DEFAULT("16 mb"), HELP("adaptive-batch: what a task should read")},
+    {KEY(BATCH "default-source-parallelism"), OLD(OLD_BATCH "default-source-parallelism"),
+     FIELD(batch.default_source), TASKS_OR_NONE, DEFAULT("none"),
+     HELP("adaptive-batch: of a vertex that reads nothing; none: max-parallelism")},
+    {KEY(SKEW "skewed-factor"), FIELD(batch.skew_factor), POSITIVE, DEFAULT("4"),
+     HELP("adaptive-batch: a subpartition so many times the median is skewed ...")},
+    {KEY(SKEW "skewed-threshold"), FIELD(batch.skew_threshold), SIZE, DEFAULT("256 mb"),
+     HELP("... if it is larger than this as well; it is split where the edge is splittable")},
+    {KEY(SKEW "strategy"), HOST, ONE_OF(skew_words, "auto | forced | none"), DEFAULT("auto"),
+     NO_EFFECT, HELP("the job says which edges are splittable")},
+    {KEY("table.optimizer.adaptive-broadcast-join.strategy"), HOST,
+     ONE_OF(broadcast_words, "auto | runtime_only | none"), DEFAULT("auto"), NO_EFFECT,
+     HELP("a join is what the job says")},
 
     /* checkpoints */
     {KEY("execution.checkpointing.interval"), FIELD(checkpoint_interval_ms), SOME_SPAN,
@@ -608,7 +648,7 @@ const char *pliant_option_nearest(const char *key)
 
 /* A value of any kind; which member counts is a matter of the row's type. */
 struct value {
-    int64_t integer; /* DURATION, INT */
+    int64_t integer; /* DURATION, INT, SIZE */
     double real;
     unsigned word;    /* ENUM */
     bool truth;       /* BOOL; STRING: there is one */
@@ -632,6 +672,7 @@ static bool within(const struct row *row, const struct value *v)
     switch (row->option.type) {
     case PLIANT_OPTION_DURATION:
     case PLIANT_OPTION_INT:
+    case PLIANT_OPTION_SIZE:
         return (v->integer >= row->min && v->integer <= row->max) ||
                (row->or_none && v->integer == none_of(row));
     case PLIANT_OPTION_DOUBLE:
@@ -683,6 +724,9 @@ static bool read_value(const struct row *row, const char *text, struct value *re
     case PLIANT_OPTION_INT:
         read = decimal_read_int(text, &ret->integer);
         break;
+    case PLIANT_OPTION_SIZE:
+        read = size_parse(text, &ret->integer) == 0;
+        break;
     case PLIANT_OPTION_DOUBLE:
         read = decimal_read(text, &ret->real);
         break;
@@ -709,6 +753,7 @@ static void load(const struct row *row, const struct pliant_config *cfg, struct 
     switch (row->option.type) {
     case PLIANT_OPTION_DURATION:
     case PLIANT_OPTION_INT:
+    case PLIANT_OPTION_SIZE:
         memcpy(&ret->integer, field, sizeof ret->integer);
         break;
     case PLIANT_OPTION_DOUBLE:
@@ -736,6 +781,7 @@ static void store(const struct row *row, struct pliant_config *cfg, const struct
     switch (row->option.type) {
     case PLIANT_OPTION_DURATION:
     case PLIANT_OPTION_INT:
+    case PLIANT_OPTION_SIZE:
         memcpy(field, &v->integer, sizeof v->integer);
         break;
     case PLIANT_OPTION_DOUBLE:
@@ -802,13 +848,15 @@ static int fail_unknown(struct pliant_error *err, const char *key)
 static int fail_value(struct pliant_error *err, const struct row *row, const char *key,
                       const char *text)
 {
-    bool duration = row->option.type == PLIANT_OPTION_DURATION;
+    const char *units = row->option.type == PLIANT_OPTION_DURATION ? " (units " DURATION_UNITS ")"
+                        : row->option.type == PLIANT_OPTION_SIZE   ? " (units " SIZE_UNITS ")"
+                                                                   : "";
     char why[LABEL_WHY_MAX];
 
     if (row->explain && *text && !row->explain(text, why))
         return fail(err, -EINVAL, key, "%s: %s", key, why);
     return fail(err, -EINVAL, key, "%s: not \"%.*s\"; accepted: %s%s", key, VALUE_SHOWN, text,
-                row->option.accepted, duration ? " (units " DURATION_UNITS ")" : "");
+                row->option.accepted, units);
 }
 
 /* ---- a config -------------------------------------------------------------------------------- */
@@ -932,6 +980,13 @@ static void resolve_pace(struct pliant_config *cfg)
     cfg->checkpoint_interval_ms = cfg->checkpoint_max_interval_ms;
 }
 
+static void resolve_scheduler(struct pliant_config *cfg)
+{
+    if (cfg->all_blocking && cfg->scheduler == PLIANT_SCHEDULER_UNSET &&
+        cfg->mode != PLIANT_MODE_REACTIVE)
+        cfg->scheduler = PLIANT_SCHEDULER_ADAPTIVE_BATCH;
+}
+
 /* Defaults that are no constants. */
 static void resolve_dependent(struct pliant_config *cfg)
 {
@@ -974,6 +1029,11 @@ static int check_together(const struct pliant_config *cfg, struct pliant_error *
         return fail(err, -EINVAL, GROUP "min-workers",
                     GROUP "min-workers: %lld is more than max-workers; accepted: at most %lld",
                     (long long)cfg->group.min_workers, (long long)cfg->group.max_workers);
+    if (cfg->batch.min > cfg->batch.max)
+        return fail(err, -EINVAL, BATCH "min-parallelism",
+                    BATCH "min-parallelism: %lld is more than max-parallelism; accepted: at most "
+                          "%lld",
+                    (long long)cfg->batch.min, (long long)cfg->batch.max);
     r = check_backoff(&cfg->restart, "restart-strategy.exponential-delay.initial-backoff", err);
     if (r == 0)
         r = check_backoff(&cfg->creation_retry,
@@ -1002,6 +1062,7 @@ int pliant_config_resolve(struct pliant_config *cfg, struct pliant_error *err)
     int r;
 
     resolve_group(&c);
+    resolve_scheduler(&c);
     resolve_timing(&c);
     for (size_t i = 0; i < N_ROWS; i++) {
         if (rows[i].offset == HOST_KEEPS)
@@ -1035,6 +1096,9 @@ static void write_value(const struct row *row, const struct value *v, char text[
             snprintf(text, VALUE_TEXT_MAX, "none");
         else
             snprintf(text, VALUE_TEXT_MAX, "%lld", (long long)v->integer);
+        break;
+    case PLIANT_OPTION_SIZE:
+        size_format(v->integer, text);
         break;
     case PLIANT_OPTION_DOUBLE:
         decimal_write(v->real, text);

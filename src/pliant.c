@@ -105,7 +105,9 @@ static void fix_parallelism(struct pliant_sched *s)
 /* The state of a scheduler that has seen nothing. */
 static void begin(struct pliant_sched *s)
 {
-    s->way = s->cfg.scheduler == PLIANT_SCHEDULER_DEFAULT ? &default_way : &adaptive_way;
+    s->way = s->cfg.scheduler == PLIANT_SCHEDULER_DEFAULT          ? &default_way
+             : s->cfg.scheduler == PLIANT_SCHEDULER_ADAPTIVE_BATCH ? &batch_way
+                                                                   : &adaptive_way;
     s->clock.now_ms = INT64_MIN;
     s->prng.state = (uint64_t)s->cfg.seed;
     s->state.id = PLIANT_CREATED;
@@ -114,8 +116,11 @@ static void begin(struct pliant_sched *s)
     s->failover.budgets.resets.limit = BUDGET_UNLIMITED;
     s->registration.expiry = DEADLINE_NONE;
     policy_begin(s);
+    if (s->way->decides)
+        s->cfg.checkpoint_interval_ms = PLIANT_UNSET; /* stages end; none runs for long */
     for (uint32_t v = 0; v < s->job->n_vertices; v++) {
-        s->max_parallelism[v] = s->job->vertices[v].max_parallelism;
+        s->max_parallelism[v] =
+            s->way->decides ? batching_max_parallelism(s, v) : s->job->vertices[v].max_parallelism;
         s->topological_rank[s->job->topological[v]] = v;
     }
     requirements_initial(&s->bounds, s->job, s->cfg.mode == PLIANT_MODE_REACTIVE); /* [S-PAR-3] */
@@ -132,6 +137,7 @@ int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *j
     struct pliant_sched *s;
 
     resolved.worker_group = job->worker_group;
+    resolved.all_blocking = pliant_job_is_batch(job);
     if (pliant_config_resolve(&resolved, err) < 0 || pliant_job_check(job, &resolved, err) < 0)
         return -EINVAL;
     s = mem_zero(cfg->alloc, 1, sizeof *s);
@@ -144,6 +150,7 @@ int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *j
     reports_init(&s->reports, s->alloc);
     regional_init(&s->regional, s->alloc);
     scheduling_init(&s->scheduling, s->alloc);
+    batching_init(&s->batching, s->alloc);
     failures_init(&s->failures, s->alloc, history_size(s->cfg.exception_history_size));
     if (!modules_init(s) || !labels_init(s)) {
         pliant_sched_destroy(&s);
@@ -163,6 +170,7 @@ void pliant_sched_destroy(struct pliant_sched **ps)
     outbox_free(s);
     pool_free(&s->pool);
     scheduling_free(&s->scheduling);
+    batching_free(&s->batching);
     regional_free(&s->regional);
     if (s->graph.job)
         execution_free(&s->graph);
@@ -408,8 +416,8 @@ void pliant_counts(const struct pliant_sched *s, struct pliant_counts *ret)
         .slots = s->pool.n_held,
         .slots_offered = s->pool.n_offered,
         .slots_used = s->pool.n_used,
-        .desired = (uint32_t)s->bounds.desired,
-        .minimal = (uint32_t)s->bounds.minimal,
+        .desired = (uint32_t)desired_slots(s),
+        .minimal = (uint32_t)minimal_slots(s),
         .tasks = s->graph.n_tasks,
         .tasks_live = s->graph.exists ? s->graph.n_live - s->graph.n_created : 0,
         .tasks_running = s->graph.n_running,
@@ -475,7 +483,7 @@ static struct pliant_next next_of_executing(const struct pliant_sched *s)
 
     if (!s->way->rescales)
         next = (struct pliant_next){.decision = PLIANT_REASON_NOT_ENOUGH_RESOURCES,
-                                    .at_ms = s->scheduling.timeout.at_ms,
+                                    .at_ms = s->scheduling.line.timeout.at_ms,
                                     .phase = ""};
 
     if (e->drain.pending) {

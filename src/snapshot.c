@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 6u
+#define VERSION 7u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -597,31 +597,178 @@ static void finished_codec(struct codec *c, struct pliant_sched *s)
         codec_bool(c, &finished);
         CODEC(c, g->results.holder[task]);
         if (c->reading && codec_fine(c) && finished)
-            scheduling_had_finished(g, task);
+            scheduling_had_finished(s, task);
     }
     for (uint32_t i = 0; codec_fine(c) && i < results_partitions(&g->results); i++)
         codec_bool(c, &g->results.tracked[i]);
 }
 
+/* In the order of the line; what else it knows follows from that. */
+static void line_codec(struct codec *c, struct pliant_sched *s)
+{
+    struct line *l = &s->scheduling.line;
+    size_t n = l->n, at = l->first;
+
+    codec_count(c, &n, sizeof(uint32_t) + sizeof(int64_t));
+    for (size_t i = 0; codec_fine(c) && i < n; i++) {
+        struct asking asking = {0};
+
+        if (!c->reading)
+            asking = line_next(l, &at);
+        CODEC(c, asking.region);
+        CODEC(c, asking.since_ms);
+        codec_expect(c, asking.region < s->regional.regions.n);
+        if (c->reading && codec_fine(c))
+            line_restore(s, asking.region, asking.since_ms);
+    }
+    deadline_codec(c, &l->timeout);
+}
+
 static void scheduling_codec(struct codec *c, struct pliant_sched *s)
 {
-    struct scheduling *g = &s->scheduling;
-    size_t n = g->line.n;
-
     finished_codec(c, s);
     for (uint32_t i = 0; codec_fine(c) && i < s->regional.regions.n; i++)
-        codec_byte(c, &g->phase[i], REGION_STARTED + 1);
-    deadline_codec(c, &g->timeout);
-    codec_count(c, &n, sizeof(uint32_t));
-    if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &g->line, n))
+        codec_byte(c, &s->scheduling.phase[i], REGION_STARTED + 1);
+    if (codec_fine(c))
+        line_codec(c, s);
+    s->batching.ready.n = 0; /* it was decided in its step */
+    if (s->no_memory)
+        codec_no_memory(c);
+}
+
+/* ---- a batch job's vertices ------------------------------------------------------------- */
+
+static void ranges_codec(struct codec *c, struct batch_plan *plan)
+{
+    size_t n = plan->ranges.n;
+
+    codec_count(c, &n, 4 * sizeof(uint32_t));
+    if (c->reading && codec_fine(c) && !vec_reserve(c->alloc, &plan->ranges, n + 1))
         codec_no_memory(c);
     for (size_t i = 0; codec_fine(c) && i < n; i++) {
-        if (c->reading)
-            g->line.v[g->line.n++] = (struct asking){0};
-        CODEC(c, g->line.v[i].region);
-        CODEC(c, g->line.v[i].since_ms);
-        codec_expect(c, g->line.v[i].region < s->regional.regions.n);
+        struct batch_range *r = &plan->ranges.v[i];
+
+        CODEC(c, r->p0);
+        CODEC(c, r->p1);
+        CODEC(c, r->s0);
+        CODEC(c, r->s1);
     }
+    if (codec_fine(c))
+        plan->ranges.n = n;
+}
+
+static void range_expect(struct codec *c, const struct pliant_sched *s, uint32_t e,
+                         const struct batch_range *r)
+{
+    codec_expect(c,
+                 r->p0 <= r->p1 &&
+                     r->p1 < topology_parallelism(&s->regional.topology, s->job->edges[e].from) &&
+                     r->s0 <= r->s1 && r->s1 < s->batching.sizes[e].n_subpartitions);
+}
+
+/* Where the ranges of each input and task begin. */
+static void first_codec(struct codec *c, const struct pliant_sched *s, uint32_t v,
+                        struct batch_plan *plan)
+{
+    const struct topology *t = &s->regional.topology;
+    size_t row = (size_t)plan->parallelism + 1, n_inputs = t->in_first[v + 1] - t->in_first[v],
+           n = n_inputs * row + 1, counted = n;
+
+    codec_count(c, &counted, sizeof(uint32_t));
+    codec_expect(c, counted == n);
+    if (c->reading && codec_fine(c)) {
+        plan->first = mem_zero(c->alloc, n, sizeof *plan->first);
+        if (!plan->first)
+            codec_no_memory(c);
+    }
+    if (codec_fine(c))
+        codec_array(c, plan->first, n);
+    for (size_t i = 0; c->reading && codec_fine(c) && i < n; i++)
+        codec_expect(c, plan->first[i] >= (i > 0 ? plan->first[i - 1] : 0) &&
+                            plan->first[i] <= plan->ranges.n);
+    for (size_t k = 0; c->reading && codec_fine(c) && k < n_inputs; k++)
+        for (uint32_t i = plan->first[k * row]; i < plan->first[(k + 1) * row]; i++)
+            range_expect(c, s, t->in_edges[t->in_first[v] + k], &plan->ranges.v[i]);
+}
+
+/* All that it reads has tasks already. */
+static void decided_expect(struct codec *c, const struct pliant_sched *s, uint32_t v)
+{
+    const struct topology *t = &s->regional.topology;
+
+    codec_expect(c, v < s->job->n_vertices && !s->batching.vertices[v].decided &&
+                        s->graph.parallelism[v] >= 1);
+    for (uint32_t k = codec_fine(c) ? t->in_first[v] : 0; codec_fine(c) && k < t->in_first[v + 1];
+         k++)
+        codec_expect(c, s->batching.vertices[s->job->edges[t->in_edges[k]].from].decided);
+}
+
+static void decided_codec(struct codec *c, struct pliant_sched *s, uint32_t v)
+{
+    struct batch_plan plan = {.parallelism = s->graph.parallelism[v]};
+    int64_t *input_bytes = NULL;
+
+    if (c->reading) {
+        input_bytes = mem_zero(c->alloc, plan.parallelism, sizeof *input_bytes);
+        if (!input_bytes)
+            codec_no_memory(c);
+    } else {
+        plan = s->batching.vertices[v].plan;
+        input_bytes = s->batching.vertices[v].input_bytes;
+    }
+    for (uint32_t i = 0; codec_fine(c) && i < plan.parallelism; i++)
+        CODEC(c, input_bytes[i]);
+    if (s->regional.topology.in_first[v] < s->regional.topology.in_first[v + 1]) {
+        ranges_codec(c, &plan);
+        first_codec(c, s, v, &plan);
+    }
+    if (!c->reading)
+        return;
+    if (codec_fine(c)) {
+        batching_restore(s, v, plan, input_bytes);
+        return;
+    }
+    batch_plan_free(&plan, c->alloc);
+    mem_free(c->alloc, input_bytes);
+}
+
+static void sizes_codec(struct codec *c, struct pliant_sched *s, struct sizes *z)
+{
+    for (uint32_t p = 0; codec_fine(c) && p < z->n_partitions; p++) {
+        size_t n = z->rows[p].n;
+
+        codec_count(c, &n, 1);
+        if (!c->reading && n > 0) {
+            codec_raw(c, z->rows[p].packed, n);
+        } else if (codec_fine(c) && n > 0) {
+            int rc = batching_restore_sizes(s, z, p, c->in + c->at, n);
+
+            c->at += n;
+            if (rc == -ENOMEM)
+                codec_no_memory(c);
+            codec_expect(c, rc == 0);
+        }
+    }
+}
+
+static void batching_codec(struct codec *c, struct pliant_sched *s)
+{
+    size_t n = s->batching.order.n;
+
+    codec_count(c, &n, sizeof(uint32_t));
+    for (size_t i = 0; codec_fine(c) && i < n; i++) {
+        uint32_t v = c->reading ? 0 : s->batching.order.v[i];
+
+        CODEC(c, v);
+        if (c->reading)
+            decided_expect(c, s, v);
+        if (codec_fine(c))
+            decided_codec(c, s, v);
+        if (s->no_memory)
+            codec_no_memory(c);
+    }
+    for (uint32_t e = 0; codec_fine(c) && e < s->job->n_edges; e++)
+        sizes_codec(c, s, &s->batching.sizes[e]);
 }
 
 static void regional_codec(struct codec *c, struct pliant_sched *s)
@@ -646,6 +793,8 @@ static void regional_codec(struct codec *c, struct pliant_sched *s)
             codec_no_memory(c);
         codec_expect(c, r->on);
     }
+    if (codec_fine(c) && on && s->way->decides)
+        batching_codec(c, s);
     if (codec_fine(c) && on)
         plans_codec(c, r);
     if (codec_fine(c) && on && !s->way->rescales)

@@ -7,19 +7,22 @@ seconds=${1:?usage: tools/fuzz.sh SECONDS}
 
 cmake --preset fuzz
 cmake --build --preset fuzz
-bad=0
-for program in build-fuzz/tests/fuzz-*; do
-    name=${program##*/fuzz-}
+
+fuzz() { # PROGRAM
+    local name=${1##*/fuzz-} log
     log=build-fuzz/$name.log
     mkdir -p "build-fuzz/corpus/$name"
-    if "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+    if "$1" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
         -print_final_stats=1 -artifact_prefix="build-fuzz/crash-$name-" \
         "build-fuzz/corpus/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1; then
         echo "fuzz-$name: $(awk '/number_of_executed_units/ { print $2 }' "$log") inputs are fine"
     else
         grep -v -e '# Uses:' -e '^INFO:' "$log"
         echo "fuzz-$name: FAILED, see build-fuzz/crash-$name-*"
-        bad=1
+        return 1
     fi
-done
-exit $bad
+}
+
+export seconds
+export -f fuzz
+printf '%s\n' build-fuzz/tests/fuzz-* | xargs -P "$(nproc)" -I '{}' bash -c 'fuzz "$1"' _ '{}'

@@ -137,6 +137,7 @@ static int read_options(const struct arguments *a, struct input *in, struct spec
 
     if (!r)
         r = options_add_job(&in->options, &in->job.doc, in->job.config, in->job.group, err);
+    in->options.all_blocking = pliant_job_is_batch(in->job.job);
     if (!r)
         r = options_resolve(&in->options, &in->cfg, err);
     if (!r)

@@ -114,7 +114,7 @@ static const struct { const char *state; enum ctl_colour colour; } state_colours
     {"draining", CTL_YELLOW}, {"awaited", CTL_YELLOW}, {"pending", CTL_YELLOW},
     {"INITIALIZING", CTL_YELLOW}, {"CREATED", CTL_YELLOW}, {"DEPLOYING", CTL_YELLOW},
     {"FAILING", CTL_RED}, {"Failing", CTL_RED}, {"FAILED", CTL_RED}, {"failed", CTL_RED},
-    {"gone", CTL_RED}, {"store-failed", CTL_RED},
+    {"gone", CTL_RED}, {"store-failed", CTL_RED}, {"Damaged", CTL_RED}, {"DAMAGED", CTL_RED},
 };
 /* clang-format on */
 

@@ -53,7 +53,24 @@ static const char *watch_job_name(const struct watch *w, const char *job_id)
     return "";
 }
 
-static struct watch_history *history_of(struct watch *w, const char *job_id, int64_t now_s)
+/* What is in use when the job is seen first has been since its last deployment. */
+static void remember_before(struct watch_history *h, const struct doc *slots, int64_t now_s)
+{
+    uint32_t used = slots ? (uint32_t)ctl_int(slots, "used") : 0;
+    int64_t since_ms = slots ? ctl_int(slots, "since_unix_ms") : 0;
+    int64_t ago_s = since_ms > 0 ? (ctl_unix_ms() - since_ms) / 1000 : 0;
+
+    if (ago_s >= WATCH_SECONDS)
+        ago_s = WATCH_SECONDS - 1;
+    if (ago_s > now_s)
+        ago_s = now_s;
+    h->first_s = ago_s > 0 ? now_s - ago_s : now_s;
+    for (h->last_s = h->first_s - 1; h->last_s < now_s - 1;)
+        h->used[++h->last_s % WATCH_SECONDS] = used;
+}
+
+static struct watch_history *history_of(struct watch *w, const char *job_id,
+                                        const struct doc *slots, int64_t now_s)
 {
     struct watch_history *h;
 
@@ -64,15 +81,14 @@ static struct watch_history *history_of(struct watch *w, const char *job_id, int
     if (!h)
         return NULL;
     snprintf(h->job_id, sizeof h->job_id, "%s", job_id);
-    h->first_s = now_s;
-    h->last_s = now_s - 1;
+    remember_before(h, slots, now_s);
     return h;
 }
 
 /* What was so at the last look was so until now. */
 static void remember(struct watch_history *h, uint32_t used, int64_t now_s)
 {
-    uint32_t before = h->used[h->last_s % WATCH_SECONDS];
+    uint32_t before = h->last_s < h->first_s ? used : h->used[h->last_s % WATCH_SECONDS];
 
     if (now_s - h->last_s > WATCH_SECONDS)
         h->last_s = now_s - WATCH_SECONDS;
@@ -183,8 +199,8 @@ static void take_picture(struct watch *w)
         return;
     }
     for (const struct doc *job = watch_first_job(w); job; job = *w->job_id ? NULL : job->next) {
-        struct watch_history *h = history_of(w, ctl_text(job, "job_id"), now_s);
         const struct doc *slots = doc_get(job, "slots");
+        struct watch_history *h = history_of(w, ctl_text(job, "job_id"), slots, now_s);
 
         if (h)
             remember(h, slots ? (uint32_t)ctl_int(slots, "used") : 0, now_s);

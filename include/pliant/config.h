@@ -161,9 +161,19 @@ struct pliant_config {
     int64_t rescale_history_size;    /* <= 0: off */
     int64_t exception_history_size;  /* >= 0 */
 
-    /* The job is a worker group: its defaults hold where nobody set a value. Say so before
-     * pliant_config_resolve(); pliant_sched_new() goes by its job. */
-    bool worker_group;
+    /* batch jobs: how parallelism follows from the data */
+    struct {
+        bool auto_parallelism;
+        int64_t min, max, default_source; /* default_source -1: max */
+        int64_t volume;                   /* bytes of a task */
+        double skew_factor;
+        int64_t skew_threshold;
+    } batch;
+
+    /* What the job is, for defaults that hold where nobody set a value: a worker group; a graph all
+     * of whose edges are blocking. Say so before pliant_config_resolve(); pliant_sched_new() goes
+     * by its job. */
+    bool worker_group, all_blocking;
 
     /* worker groups (worker-group.*); budgets and limits: -1 is none. The core reads the budgets,
      * collateral_window_ms, start_timeout_ms, last_call_ms, resource_wait_timeout_ms,
@@ -197,7 +207,7 @@ struct pliant_config {
         int64_t placement_timeout_ms, placement_replacement_timeout_ms;
     } group;
 
-    uint64_t named[3]; /* pliant_config_set()'s own: who was set by its present name [S-OPT-3] */
+    uint64_t named[4]; /* pliant_config_set()'s own: who was set by its present name [S-OPT-3] */
 };
 
 /* What is wrong, and where. `text` is one sentence for people without file or line;
@@ -211,6 +221,7 @@ struct pliant_error {
 enum pliant_option_type {
     PLIANT_OPTION_DURATION,
     PLIANT_OPTION_INT,
+    PLIANT_OPTION_SIZE, /* bytes */
     PLIANT_OPTION_DOUBLE,
     PLIANT_OPTION_BOOL,
     PLIANT_OPTION_ENUM,

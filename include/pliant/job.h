@@ -97,7 +97,10 @@ PLIANT_API int pliant_job_check(const struct pliant_job *job, const struct plian
 
 /* Of an id or a name that is not the job's: NULL, unset, 0. Texts live as long as the job. */
 PLIANT_API const char *pliant_job_name(const struct pliant_job *job);
-PLIANT_API bool pliant_job_is_group(const struct pliant_job *job);     /* a worker group */
+PLIANT_API bool pliant_job_is_group(const struct pliant_job *job); /* a worker group */
+/* It has edges, and all of them are blocking: AdaptiveBatch is its scheduler, unless one is named.
+ */
+PLIANT_API bool pliant_job_is_batch(const struct pliant_job *job);
 PLIANT_API uint32_t pliant_job_vertices(const struct pliant_job *job); /* ids are 1..this */
 PLIANT_API uint32_t pliant_job_groups(const struct pliant_job *job);
 PLIANT_API const char *pliant_job_vertex_name(const struct pliant_job *job,

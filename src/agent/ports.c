@@ -72,12 +72,10 @@ static void tell(struct agent *a, const struct held_port *p, int error)
 
     json_string(j, "job", p->job);
     json_int(j, "attempt", p->attempt);
-    if (error) {
+    if (error)
         json_string(j, "error", strerror(error));
-    } else {
+    else
         json_int(j, "port", p->port);
-        json_string(j, "address", a->opts->address ? a->opts->address : a->opts->host);
-    }
     json_end(j, '}');
     session_send(a, MESSAGE_PORT, j);
 }

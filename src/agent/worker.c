@@ -210,20 +210,6 @@ void pending_clear(struct pending *p)
     *p = (struct pending){0};
 }
 
-static char *json_text(const struct doc *d, const char *if_null)
-{
-    struct json j;
-    char *text;
-
-    if (!d)
-        return must_copy(if_null);
-    json_init(&j, NULL);
-    json_doc(&j, NULL, d);
-    text = must(j.error ? NULL : must_copy_bytes(j.v, j.n));
-    json_free(&j);
-    return text;
-}
-
 static void write_report(const struct pending *p, struct json *j)
 {
     json_int(j, "call", p->number);
@@ -325,7 +311,7 @@ static void on_report(struct agent *a, struct worker *w, const struct worker_lin
     }
     if (t->report.number != number) { /* else sent again: the first content holds */
         p = (struct pending){.number = number,
-                             .body = json_text(l->metrics, "{}"),
+                             .body = must(json_doc_text(l->metrics, "{}")),
                              .name = must_copy(l->checkpoint),
                              .bytes = l->bytes};
         if (is_too_long(a, w, l, &p)) {
@@ -359,7 +345,7 @@ static void on_collective(struct agent *a, struct worker *w, const struct worker
     if (t->entered.number != number) {
         p = (struct pending){.number = number, .kind = must_copy(l->kind)};
         p.body = l->op == WORKER_GET_PREEMPTION_INFO ? must_copy(t->notice ? t->notice : "null")
-                                                     : json_text(l->payload, "null");
+                                                     : must(json_doc_text(l->payload, "null"));
         if (is_too_long(a, w, l, &p)) {
             pending_clear(&p);
             return;
@@ -958,7 +944,7 @@ void worker_released(struct agent *a, const struct doc *body)
         return;
     t->seqs = seq;
     free(t->released);
-    t->released = json_text(doc_get(body, "payload"), "null");
+    t->released = must(json_doc_text(doc_get(body, "payload"), "null"));
     pending_clear(&t->entered);
     keep_note(a, t);
     answer_waiting(a, t, false, seq, error);
@@ -994,7 +980,7 @@ static bool take_notice(struct task *t, const struct doc *info)
     char *old = t->notice;
     bool same;
 
-    t->notice = info ? json_text(info, "null") : NULL;
+    t->notice = info ? must(json_doc_text(info, "null")) : NULL;
     same = old && t->notice && strcmp(old, t->notice) == 0;
     free(old);
     return !same;

@@ -21,8 +21,11 @@ void requirements_initial(struct bounds *b, const struct pliant_job *job, bool r
     for (uint32_t v = 0; v < job->n_vertices; v++) {
         const struct job_vertex *vertex = &job->vertices[v];
 
-        b->vertices[v].min = vertex->min_parallelism;
-        b->vertices[v].want = reactive ? vertex->max_parallelism : vertex->parallelism;
+        uint32_t want = reactive ? vertex->max_parallelism : vertex->parallelism;
+
+        /* more only where neither counts: in a batch job that has yet to decide */
+        b->vertices[v].min = vertex->min_parallelism < want ? vertex->min_parallelism : want;
+        b->vertices[v].want = want;
     }
     bounds_refresh(b);
 }

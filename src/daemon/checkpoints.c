@@ -5,59 +5,18 @@
  *         VERTEX/SUBTASK-PARALLELISM/ each subtask's part
  *         _manifest.json              written when all parts are there; then it is one
  *
- * The core says when one is due and for how long it waits. A directory that came to nothing, or
- * that retention lets go, is deleted after the commit that makes a later checkpoint the one to
- * start from: no core needs it any more, and no worker is still writing there.
+ * The core says when one is due and for how long it waits. What there is of earlier ones is in
+ * checkpoints_kept.c.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/daemon.h"
+#include "daemon/checkpoints_impl.h"
 #include "daemon/manifest.h"
-
-#define SHOWN_MAX 200 /* rows of a document */
-
-struct part {
-    struct pliant_task task;
-    uint64_t bytes;
-    bool written;
-};
-
-struct pending {
-    uint64_t id;
-    bool savepoint;
-    bool then_finish; /* it is the savepoint of a stop */
-    bool is_whole;    /* a checkpoint with its manifest, of which the core is being told */
-    char *dir;
-    int64_t triggered_at_ms, triggered_unix_ms;
-    struct VEC(struct part) parts; /* by vertex and subtask */
-    size_t n_missing;
-    struct pending *next;
-};
-
-struct kept {
-    uint64_t id;
-    char *dir;
-};
-
-struct checkpoints {
-    struct pending *pending;      /* at most one of each kind */
-    struct VEC(struct kept) kept; /* completed, no savepoints, oldest first */
-    struct VEC(char *) stale;     /* directories that came to nothing */
-    struct manifest_read *restored;
-    uint64_t restored_id; /* whose manifest that is */
-};
-
-static struct checkpoints *of(struct daemon_job *job)
-{
-    if (!job->checkpoints)
-        job->checkpoints = need(calloc(1, sizeof *job->checkpoints));
-    return job->checkpoints;
-}
+#include "store/directory.h"
 
 static void pending_free(struct pending *p)
 {
@@ -68,16 +27,6 @@ static void pending_free(struct pending *p)
 
 /* ---- where ---------------------------------------------------------------------------------- */
 
-/* The directory of all checkpoints of the job. */
-static int root_of(const struct daemon *d, const struct daemon_job *job, char ret[PATH_MAX])
-{
-    const char *dir = job_path_option(job, "execution.checkpointing.dir");
-    int n = *dir ? snprintf(ret, PATH_MAX, "%s/%s", dir, job->id)
-                 : snprintf(ret, PATH_MAX, "%s/checkpoints/%s", d->opts.state_dir, job->id);
-
-    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
 static int place_of(const struct daemon *d, const struct daemon_job *job, const struct pending *p,
                     const char *dir, char ret[PATH_MAX])
 {
@@ -85,7 +34,7 @@ static int place_of(const struct daemon *d, const struct daemon_job *job, const 
     int n;
 
     if (!p->savepoint) {
-        if (root_of(d, job, root) < 0)
+        if (checkpoints_root(d, job, root) < 0)
             return -ENAMETOOLONG;
         n = snprintf(ret, PATH_MAX, "%s/chk-%" PRIu64, root, p->id);
     } else {
@@ -101,48 +50,6 @@ static const char *vertex_name(const struct daemon_job *job, pliant_vertex_id v)
     return pliant_job_vertex_name(job->spec.job, v);
 }
 
-/* ---- directories that came to nothing ------------------------------------------------------- */
-
-static void note_stale(struct checkpoints *c, char *dir)
-{
-    char **at;
-
-    if (!dir)
-        return;
-    at = need(vec_push(NULL, &c->stale));
-    *at = dir;
-}
-
-/* It is used again. */
-static void forget_stale(struct checkpoints *c, const char *dir)
-{
-    for (size_t i = 0; i < c->stale.n;)
-        if (strcmp(c->stale.v[i], dir) == 0) {
-            free(c->stale.v[i]);
-            c->stale.v[i] = c->stale.v[--c->stale.n];
-        } else {
-            i++;
-        }
-}
-
-static void remove_dir(const struct daemon_job *job, const char *dir)
-{
-    int r = directory_remove(dir);
-
-    if (r < 0)
-        log_line(4, "msg=\"a directory can't be deleted\" job=%s dir=%s error=%s", job->id,
-                 log_quoted(dir).v, log_quoted(strerror(-r)).v);
-}
-
-static void remove_stale(const struct daemon_job *job, struct checkpoints *c)
-{
-    for (size_t i = 0; i < c->stale.n; i++) {
-        remove_dir(job, c->stale.v[i]);
-        free(c->stale.v[i]);
-    }
-    c->stale.n = 0;
-}
-
 /* Of a job that has ended nobody writes any more. */
 void checkpoints_free(struct daemon_job *job)
 {
@@ -154,12 +61,12 @@ void checkpoints_free(struct daemon_job *job)
         struct pending *p = c->pending;
 
         c->pending = p->next;
-        note_stale(c, p->dir);
+        checkpoints_note_stale(c, p->dir);
         p->dir = NULL;
         pending_free(p);
     }
     if (job->ended_unix_ms)
-        remove_stale(job, c);
+        checkpoints_remove_stale(job, c);
     for (size_t i = 0; i < c->kept.n; i++)
         free(c->kept.v[i].dir);
     for (size_t i = 0; i < c->stale.n; i++)
@@ -190,7 +97,7 @@ static int make_dirs(struct daemon *d, struct daemon_job *job, struct pending *p
     p->dir = realpath(path, NULL);
     if (!p->dir)
         return -errno;
-    forget_stale(of(job), p->dir);
+    checkpoints_forget_stale(checkpoints_of(job), p->dir);
     for (size_t i = 0; i < p->parts.n && r == 0; i++) {
         struct pliant_task task = p->parts.v[i].task;
 
@@ -205,8 +112,8 @@ static int make_dirs(struct daemon *d, struct daemon_job *job, struct pending *p
 
 /* ---- what becomes of one -------------------------------------------------------------------- */
 
-static void put_row(struct daemon *d, const struct daemon_job *job, const struct pending *p,
-                    const char *status, uint64_t bytes, const char *cause)
+void checkpoints_put_row(struct daemon *d, const struct daemon_job *job, const struct pending *p,
+                         const char *status, uint64_t bytes, const char *cause)
 {
     store_checkpoint_put(
         d->store, &(struct store_checkpoint){
@@ -260,20 +167,20 @@ static void unlink_pending(struct checkpoints *c, const struct pending *p)
 /* Over, without a fact: the core has given it up by itself, or will be told. */
 static void drop(struct daemon *d, struct daemon_job *job, struct pending *p, const char *cause)
 {
-    struct checkpoints *c = of(job);
+    struct checkpoints *c = checkpoints_of(job);
 
     unlink_pending(c, p);
-    put_row(d, job, p, "failed", 0, cause);
+    checkpoints_put_row(d, job, p, "failed", 0, cause);
     tell(d, job, p, "failed", 0, cause);
     log_line(4, "msg=\"%s failed\" job=%s id=%" PRIu64 " cause=%s",
              p->savepoint ? "savepoint" : "checkpoint", job->id, p->id, log_quoted(cause).v);
-    note_stale(c, p->dir);
+    checkpoints_note_stale(c, p->dir);
     p->dir = NULL;
     pending_free(p);
 }
 
-static void fail(struct daemon *d, struct daemon_job *job, struct pending *p, bool counts,
-                 const char *cause)
+void checkpoints_fail(struct daemon *d, struct daemon_job *job, struct pending *p, bool counts,
+                      const char *cause)
 {
     const struct pliant_event ev = {.kind = p->savepoint ? PLIANT_EV_SAVEPOINT_FAILED
                                                          : PLIANT_EV_CHECKPOINT_FAILED,
@@ -375,7 +282,7 @@ static void keep(struct daemon *d, struct checkpoints *c, struct pending *p)
 }
 
 /* A process that goes on for ever finishes when it is told to [S-SWS-1]. */
-static void finish_tasks(struct daemon *d, struct daemon_job *job)
+void checkpoints_finish_tasks(struct daemon *d, struct daemon_job *job)
 {
     struct daemon_task *task, *next;
 
@@ -386,10 +293,10 @@ static void finish_tasks(struct daemon *d, struct daemon_job *job)
 
 static void savepoint_completed(struct daemon *d, struct daemon_job *job, struct pending *p)
 {
-    put_row(d, job, p, "completed", total_bytes(p), NULL);
-    unlink_pending(of(job), p);
+    checkpoints_put_row(d, job, p, "completed", total_bytes(p), NULL);
+    unlink_pending(checkpoints_of(job), p);
     if (p->then_finish)
-        finish_tasks(d, job);
+        checkpoints_finish_tasks(d, job);
     pending_free(p);
 }
 
@@ -407,10 +314,10 @@ void checkpoints_told(struct daemon *d, struct daemon_job *job, uint64_t id)
         drop(d, job, p, "the job was no longer executing");
         return;
     }
-    put_row(d, job, p, "completed", total_bytes(p), NULL);
+    checkpoints_put_row(d, job, p, "completed", total_bytes(p), NULL);
     tell(d, job, p, "completed", total_bytes(p), NULL);
-    unlink_pending(of(job), p);
-    keep(d, of(job), p);
+    unlink_pending(checkpoints_of(job), p);
+    keep(d, checkpoints_of(job), p);
     pending_free(p);
 }
 
@@ -424,7 +331,7 @@ static void complete(struct daemon *d, struct daemon_job *job, struct pending *p
     else
         r = write_manifest(job, p, &err);
     if (r < 0) {
-        fail(d, job, p, true, err.text);
+        checkpoints_fail(d, job, p, true, err.text);
         return;
     }
     tell_core(d, job, p);
@@ -522,7 +429,7 @@ static void ask(struct daemon *d, const struct daemon_job *job, const struct pen
 static void drop_given_up(struct daemon *d, struct daemon_job *job, bool savepoint_follows,
                           bool checkpoint_follows)
 {
-    struct pending *p = of(job)->pending, *next;
+    struct pending *p = checkpoints_of(job)->pending, *next;
 
     for (; p; p = next) {
         next = p->next;
@@ -561,7 +468,7 @@ static const char *why_not_whole(const struct daemon_job *job, const struct pend
 
 void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct pliant_action *act)
 {
-    struct checkpoints *c = of(job);
+    struct checkpoints *c = checkpoints_of(job);
     struct pending *p;
     char cause[PATH_MAX + 128];
     const char *why_not;
@@ -577,30 +484,30 @@ void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct 
                           .next = c->pending};
     c->pending = p;
     if (job->group) {
-        put_row(d, job, p, "pending", 0, NULL);
+        checkpoints_put_row(d, job, p, "pending", 0, NULL);
         ask(d, job, p); /* the workers report one when they can */
         return;
     }
     gather_parts(d, job, p);
     why_not = why_not_whole(job, p);
     if (why_not) {
-        fail(d, job, p, false, why_not);
+        checkpoints_fail(d, job, p, false, why_not);
         return;
     }
     r = make_dirs(d, job, p, act->checkpoint.dir);
     if (r < 0) {
         snprintf(cause, sizeof cause, "no directory for it: %s", strerror(-r));
-        fail(d, job, p, true, cause);
+        checkpoints_fail(d, job, p, true, cause);
         return;
     }
-    put_row(d, job, p, "pending", 0, NULL);
+    checkpoints_put_row(d, job, p, "pending", 0, NULL);
     ask(d, job, p);
 }
 
 void checkpoints_reported(struct daemon *d, struct daemon_job *job, const char *path,
                           uint64_t bytes)
 {
-    struct checkpoints *c = of(job);
+    struct checkpoints *c = checkpoints_of(job);
 
     drop_given_up(d, job, false, false);
     while (c->pending) {
@@ -608,7 +515,7 @@ void checkpoints_reported(struct daemon *d, struct daemon_job *job, const char *
 
         free(p->dir);
         p->dir = need_text(path);
-        put_row(d, job, p, "completed", bytes, NULL);
+        checkpoints_put_row(d, job, p, "completed", bytes, NULL);
         tell(d, job, p, "completed", bytes, NULL);
         tell_core(d, job, p);
         group_note_row(job, &(struct store_checkpoint){.id = p->id,
@@ -618,7 +525,7 @@ void checkpoints_reported(struct daemon *d, struct daemon_job *job, const char *
                                                        .triggered_unix_ms = p->triggered_unix_ms});
         unlink_pending(c, p);
         if (p->then_finish)
-            finish_tasks(d, job);
+            checkpoints_finish_tasks(d, job);
         pending_free(p);
     }
 }
@@ -661,7 +568,7 @@ static void part_failed(struct daemon *d, struct daemon_job *job, struct pending
 
     snprintf(text, sizeof text, "%s/%" PRIu32 ": %s", vertex_name(job, task->vertex), task->subtask,
              cause);
-    fail(d, job, p, true, text);
+    checkpoints_fail(d, job, p, true, text);
 }
 
 void checkpoints_part(struct daemon *d, struct daemon_job *job, const struct doc_file *f,
@@ -710,256 +617,6 @@ void checkpoints_task_over(struct daemon *d, struct daemon_job *job, const struc
             continue;
         snprintf(text, sizeof text, "%s/%" PRIu32 " ended before it had written its part",
                  vertex_name(job, task->vertex), task->subtask);
-        fail(d, job, p, false, text);
+        checkpoints_fail(d, job, p, false, text);
     }
-}
-
-/* ---- after a restart of the daemon ---------------------------------------------------------- */
-
-/* What the store knows; rows come newest first. */
-struct found {
-    struct daemon *d;
-    struct checkpoints *c;
-    bool group;
-    struct VEC(struct pending) pending; /* dir: a copy */
-    struct VEC(struct pending) gone;    /* completed, but no longer there */
-};
-
-static int find_row(void *ctx, const struct store_checkpoint *row)
-{
-    struct found *found = ctx;
-    struct pending p = {.id = row->id,
-                        .savepoint = row->savepoint,
-                        .dir = need_text(row->path),
-                        .triggered_at_ms = found->d->clock.now_ms,
-                        .triggered_unix_ms = row->triggered_unix_ms};
-    struct pending *at;
-    struct kept *kept;
-
-    if (strcmp(row->status, "pending") != 0 && found->group) {
-        free(p.dir); /* it stands in the manifest of the run (groups.c) */
-    } else if (strcmp(row->status, "pending") == 0) {
-        at = need(vec_push(NULL, &found->pending));
-        *at = p;
-    } else if (strcmp(row->status, "completed") == 0 && !row->savepoint && p.dir &&
-               manifest_exists(p.dir)) {
-        kept = need(vec_push(NULL, &found->c->kept));
-        *kept = (struct kept){.id = row->id, .dir = p.dir};
-    } else if (strcmp(row->status, "completed") == 0 && !row->savepoint) {
-        at = need(vec_push(NULL, &found->gone));
-        *at = p;
-    } else {
-        free(p.dir);
-    }
-    return 0;
-}
-
-static void oldest_first(struct checkpoints *c)
-{
-    for (size_t i = 0, k = c->kept.n; i + 1 < k; i++) {
-        struct kept swap = c->kept.v[i];
-
-        c->kept.v[i] = c->kept.v[--k];
-        c->kept.v[k] = swap;
-    }
-}
-
-static bool is_kept(const struct checkpoints *c, const char *dir)
-{
-    for (size_t i = 0; i < c->kept.n; i++)
-        if (strcmp(c->kept.v[i].dir, dir) == 0)
-            return true;
-    return false;
-}
-
-/* Directories that no row stands for: the daemon died between making and storing, or deleting. */
-static void find_stale(struct daemon *d, struct daemon_job *job)
-{
-    struct checkpoints *c = of(job);
-    char root[PATH_MAX], path[PATH_MAX];
-    struct dirent *entry;
-    DIR *dir = root_of(d, job, root) == 0 ? opendir(root) : NULL;
-
-    while (dir && (entry = readdir(dir))) {
-        char *real;
-
-        if (strncmp(entry->d_name, "chk-", 4) != 0 ||
-            snprintf(path, sizeof path, "%s/%s", root, entry->d_name) >= PATH_MAX)
-            continue;
-        real = realpath(path, NULL);
-        if (real && !is_kept(c, real))
-            note_stale(c, real);
-        else
-            free(real);
-    }
-    if (dir)
-        closedir(dir);
-}
-
-static bool pends_savepoint(const struct found *found)
-{
-    for (size_t i = 0; i < found->pending.n; i++)
-        if (found->pending.v[i].savepoint)
-            return true;
-    return false;
-}
-
-void checkpoints_lost(struct daemon *d, struct daemon_job *job)
-{
-    struct found found = {.d = d, .c = of(job), .group = job->group != NULL};
-    struct spec_error err;
-
-    if (store_checkpoints(d->store, job->id, find_row, &found, &err) < 0)
-        return;
-    oldest_first(found.c);
-    find_stale(d, job);
-    if (pliant_state(job->sched) == PLIANT_STOP_WITH_SAVEPOINT && !pends_savepoint(&found))
-        finish_tasks(d, job); /* it was there, and the word may have been lost */
-    for (size_t i = 0; i < found.pending.n; i++) {
-        struct pending *p = need(calloc(1, sizeof *p));
-
-        *p = found.pending.v[i];
-        p->next = found.c->pending;
-        found.c->pending = p;
-        fail(d, job, p, false, "the daemon was started again");
-    }
-    for (size_t i = 0; i < found.gone.n; i++) {
-        put_row(d, job, &found.gone.v[i], "subsumed", 0, NULL);
-        free(found.gone.v[i].dir);
-    }
-    vec_free(NULL, &found.pending);
-    vec_free(NULL, &found.gone);
-}
-
-/* ---- what there is to start from ------------------------------------------------------------ */
-
-const char *checkpoints_path(struct daemon *d, struct daemon_job *job, uint64_t id)
-{
-    const struct checkpoints *c = of(job);
-
-    (void)d;
-    for (size_t i = c->kept.n; i-- > 0;)
-        if (c->kept.v[i].id == id)
-            return manifest_exists(c->kept.v[i].dir) ? c->kept.v[i].dir : NULL;
-    return NULL;
-}
-
-/* The manifest that a job restores from, read once. NULL: it can't be had. */
-static const struct manifest *restored(struct daemon *d, struct daemon_job *job, uint64_t id)
-{
-    struct checkpoints *c = of(job);
-    struct spec_error err;
-    const char *dir;
-
-    if (c->restored && c->restored_id == id)
-        return manifest_of(c->restored);
-    manifest_close(&c->restored);
-    dir = checkpoints_path(d, job, id);
-    if (!dir)
-        return NULL;
-    if (manifest_open(dir, &c->restored, &err) < 0) {
-        log_line(3, "msg=\"a manifest can't be read\" job=%s cause=%s", job->id,
-                 log_quoted(err.text).v);
-        return NULL;
-    }
-    c->restored_id = id;
-    return manifest_of(c->restored);
-}
-
-uint32_t checkpoints_parallelism(struct daemon *d, struct daemon_job *job, uint64_t id,
-                                 pliant_vertex_id vertex)
-{
-    const struct manifest *m = restored(d, job, id);
-
-    return m ? manifest_parallelism(m, vertex_name(job, vertex)) : 0;
-}
-
-bool checkpoints_has_part(struct daemon *d, struct daemon_job *job, uint64_t id,
-                          pliant_vertex_id vertex, uint32_t subtask)
-{
-    const struct manifest *m = restored(d, job, id);
-
-    return m && manifest_has_part(m, vertex_name(job, vertex), subtask);
-}
-
-/* ---- retention ------------------------------------------------------------------------------ */
-
-static void let_go(struct daemon *d, const struct daemon_job *job, struct kept *kept)
-{
-    put_row(d, job, &(struct pending){.id = kept->id, .dir = kept->dir}, "subsumed", 0, NULL);
-    remove_dir(job, kept->dir);
-    free(kept->dir);
-}
-
-/* The core starts from the latest that it knows; that one stays, whatever its age. */
-static void tidy(struct daemon *d, struct daemon_job *job)
-{
-    struct checkpoints *c = job->checkpoints;
-    size_t surplus, left = 0;
-    struct pliant_counts counts;
-
-    pliant_counts(job->sched, &counts);
-    surplus = c->kept.n > (size_t)job->config->checkpoints_retained
-                  ? c->kept.n - (size_t)job->config->checkpoints_retained
-                  : 0;
-    for (size_t i = 0; i < c->kept.n; i++)
-        if (i < surplus && c->kept.v[i].id != counts.checkpoint)
-            let_go(d, job, &c->kept.v[i]);
-        else
-            c->kept.v[left++] = c->kept.v[i];
-    c->kept.n = left;
-    remove_stale(job, c);
-}
-
-void checkpoints_tidy(struct daemon *d)
-{
-    if (!d->tidy_after_commit)
-        return;
-    d->tidy_after_commit = false;
-    for (struct daemon_job *job = d->jobs; job; job = job->hh.next)
-        if (job->sched && !job->ended_unix_ms && job->checkpoints && job->checkpoints->kept.n > 0)
-            tidy(d, job);
-}
-
-/* ---- the document --------------------------------------------------------------------------- */
-
-struct shown {
-    struct json *j;
-    uint32_t n;
-};
-
-static void write_unix(struct json *j, const char *key, int64_t unix_ms)
-{
-    if (unix_ms > 0)
-        json_int(j, key, unix_ms);
-    else
-        json_null(j, key);
-}
-
-static int show_row(void *ctx, const struct store_checkpoint *row)
-{
-    struct shown *shown = ctx;
-    struct json *j = shown->j;
-
-    json_begin(j, NULL, '{');
-    json_id(j, "id", row->id);
-    json_string(j, "kind", row->savepoint ? "savepoint" : "checkpoint");
-    json_string(j, "status", row->status);
-    json_string(j, "path", row->path);
-    json_uint(j, "bytes", row->bytes);
-    write_unix(j, "triggered_unix_ms", row->triggered_unix_ms);
-    write_unix(j, "ended_unix_ms", row->ended_unix_ms);
-    json_string(j, "cause", row->cause);
-    json_end(j, '}');
-    return ++shown->n < SHOWN_MAX ? 0 : 1;
-}
-
-void checkpoints_write(struct daemon *d, struct daemon_job *job, struct json *j)
-{
-    struct shown shown = {.j = j};
-    struct spec_error err;
-
-    json_begin(j, "checkpoints", '[');
-    store_checkpoints(d->store, job->id, show_row, &shown, &err);
-    json_end(j, ']');
 }

@@ -8,7 +8,8 @@
  *     facts.c       events for the cores: journal, step, actions (actions.c), snapshot, deadlines
  *     jobs.c        the registry
  *     slots.c       which job has which slot of which node (fair_share.c says how many)
- *     checkpoints.c a checkpoint from trigger to manifest (graph jobs)
+ *     checkpoints.c a checkpoint from trigger to manifest (graph jobs); checkpoints_kept.c: those
+ *                   that are there
  *     results.c     results of blocking edges (graph jobs)
  *     groups.c      worker groups: reports, collectives, ports, ranks, notices
  *     deploy.c      a DEPLOY action -> a DEPLOYMENT with its environment
@@ -148,9 +149,10 @@ struct daemon_job {
     struct options options;
     char *options_json;
     struct pliant_sched *sched; /* NULL: ended, or damaged */
-    bool damaged;               /* its journal can't be replayed: kept out, its tasks left alone */
-    int64_t deadline_ms;        /* of the core (facts.c) */
-    size_t at;                  /* in the heap of deadlines */
+    char *
+        damaged; /* why its journal can't be replayed: kept out, its tasks left alone; NULL: fine */
+    int64_t deadline_ms;          /* of the core (facts.c) */
+    size_t at;                    /* in the heap of deadlines */
     uint64_t n_steps, n_snapshot; /* of the journal */
     struct daemon_task *tasks;
     struct daemon_life *lives;
@@ -337,7 +339,7 @@ void deploy_gathered(struct daemon *d); /* what was gathered becomes messages */
 void deploy_close(struct daemon *d);
 void deploy_forget_node(struct daemon *d, struct daemon_node *node); /* nothing gathered for it */
 
-/* ---- checkpoints.c ------------------------------------------------------------------------ */
+/* ---- checkpoints.c, checkpoints_kept.c ---------------------------------------------------- */
 
 void checkpoints_trigger(struct daemon *d, struct daemon_job *job, const struct pliant_action *act);
 void checkpoints_part(struct daemon *d, struct daemon_job *job, const struct doc_file *f,

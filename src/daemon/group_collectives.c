@@ -5,6 +5,7 @@
  * the store, so that a rank whose answer got lost can be told again by the next daemon.
  */
 #include "daemon/groups_impl.h"
+#include "spec/json_doc.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,7 +60,7 @@ void collectives_recall(struct daemon_job *job, const struct doc_file *f)
 
     if (doc_int(f, f->root, "seq", 1, DOC_INTEGER_MAX, &c->released, &err) < 0)
         return;
-    c->payload = json_of(doc_get(f->root, "payload"), "null");
+    c->payload = need(json_doc_text(doc_get(f->root, "payload"), "null"));
     c->error = group_text(doc_get(f->root, "error"));
 }
 
@@ -137,7 +138,7 @@ void group_enter(struct daemon *d, struct daemon_job *job, const struct pliant_t
     group_hear(d, job, task);
     if (task->subtask >= job->group->collective.barrier.n)
         return;
-    payload = json_of(doc_get(at, "payload"), "null");
+    payload = need(json_doc_text(doc_get(at, "payload"), "null"));
     e.payload = payload;
     enter(d, job, task, &e);
     free(payload);

@@ -99,18 +99,6 @@ void group_put_note(struct daemon *d, const struct daemon_job *job, const char *
     free(text);
 }
 
-/* What was decoded, as JSON of its own. */
-char *json_of(const struct doc *value, const char *if_none)
-{
-    struct json j;
-
-    if (!value || value->kind == DOC_NULL)
-        return need_text(if_none);
-    json_init(&j, NULL);
-    json_doc(&j, NULL, value);
-    return need_json(&j);
-}
-
 char *group_text(const struct doc *value)
 {
     return value && value->kind == DOC_STRING ? need_text(value->text) : NULL;
@@ -142,7 +130,7 @@ static void recall(struct daemon *d, struct daemon_job *job)
     doc_free(&f);
     if (attempt_note(d, job, NOTE_METRICS, &f)) {
         doc_int(&f, f.root, "call", 0, DOC_INTEGER_MAX, &g->metrics_call, &err);
-        g->metrics = json_of(doc_get(f.root, "metrics"), "{}");
+        g->metrics = need(json_doc_text(doc_get(f.root, "metrics"), "{}"));
     }
     doc_free(&f);
     if (attempt_note(d, job, NOTE_COLLECTIVE, &f))
@@ -216,7 +204,7 @@ static void keep_metrics(struct daemon *d, struct daemon_job *job, const struct 
     struct json j;
 
     free(g->metrics);
-    g->metrics = json_of(r->metrics, "{}");
+    g->metrics = need(json_doc_text(r->metrics, "{}"));
     g->metrics_call = r->call;
     json_init(&j, NULL);
     json_begin(&j, NULL, '{');

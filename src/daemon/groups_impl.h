@@ -80,8 +80,7 @@ bool group_note(struct daemon *d, const struct daemon_job *job, const char *key,
 void group_put_note(struct daemon *d, const struct daemon_job *job, const char *key,
                     struct json *j); /* ends the object, frees the buffer */
 
-/* What was decoded, as JSON of its own; a text, or NULL. The caller frees. */
-char *json_of(const struct doc *value, const char *if_none);
+/* What was decoded, if it is a text, else NULL. The caller frees. */
 char *group_text(const struct doc *value);
 
 /* ---- group_launch.c ---- */

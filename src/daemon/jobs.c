@@ -55,6 +55,7 @@ void job_free(struct daemon_job *job)
 {
     free_life(job);
     free(job->name);
+    free(job->damaged);
     free(job);
 }
 
@@ -180,6 +181,7 @@ static int decode(struct daemon *d, struct daemon_job *job, const struct doc_fil
         r = options_copy(&d->opts.all, &job->options, err);
     if (r == 0)
         r = options_add_job(&job->options, text, job->spec.config, job->spec.group, err);
+    job->options.all_blocking = r == 0 && pliant_job_is_batch(job->spec.job);
     if (r == 0)
         r = add_pairs(&job->options, f, pairs, err);
     if (r == 0)
@@ -246,6 +248,7 @@ int job_of_store(const struct store_job *row, struct daemon_job **ret, struct sp
     if (r == 0) {
         r = job_spec_decode(&text, text.root, &job->spec, err);
         job->options.worker_group = job->spec.group != NULL;
+        job->options.all_blocking = r == 0 && pliant_job_is_batch(job->spec.job);
         job->spec.config = job->spec.group = NULL;
         doc_free(&text);
     }

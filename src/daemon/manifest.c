@@ -1,12 +1,17 @@
-/* manifest.c - the manifest of a graph job's checkpoint (see manifest.h) */
+/* manifest.c - manifests as files, and that of a graph job's checkpoint (see manifest.h) */
 #include "daemon/manifest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <pliant/job.h>
+
+#include "store/directory.h"
 
 struct manifest_read {
     struct doc_file doc;
@@ -14,6 +19,64 @@ struct manifest_read {
     struct manifest_vertex *vertices;
     struct manifest_part *parts;
 };
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static int write_all(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t put = write(fd, bytes, n);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return -errno;
+        bytes += put;
+        n -= (size_t)put;
+    }
+    return 0;
+}
+
+static int write_file(const char *path, const struct json *body)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), r;
+
+    if (fd < 0)
+        return -errno;
+    r = write_all(fd, body->v, body->n);
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
+    if (close(fd) < 0 && r == 0)
+        r = -errno;
+    return r;
+}
+
+int manifest_replace(const char *dir, const struct json *body, struct spec_error *err)
+{
+    char path[PATH_MAX], fresh[PATH_MAX];
+    int r = body->error;
+
+    if (r == 0 && (snprintf(fresh, sizeof fresh, "%s/%s.new", dir, MANIFEST_FILE) >= PATH_MAX))
+        r = -ENAMETOOLONG;
+    snprintf(path, sizeof path, "%s/%s", dir, MANIFEST_FILE);
+    if (r == 0)
+        r = write_file(fresh, body);
+    if (r == 0 && rename(fresh, path) < 0)
+        r = -errno;
+    if (r == 0)
+        r = directory_sync(dir);
+    if (r < 0)
+        snprintf(err->text, sizeof err->text, "%s/%s: %s", dir, MANIFEST_FILE, strerror(-r));
+    return r;
+}
+
+bool manifest_exists(const char *dir)
+{
+    char path[PATH_MAX];
+
+    return snprintf(path, sizeof path, "%s/%s", dir, MANIFEST_FILE) < PATH_MAX &&
+           access(path, F_OK) == 0;
+}
 
 /* ---- writing -------------------------------------------------------------------------------- */
 

@@ -26,14 +26,7 @@
 #define MANIFEST_VERSION 1
 #define MANIFEST_BYTES_MAX (64u * 1024u * 1024u)
 
-/* ---- directories ---------------------------------------------------------------------------- */
-
-/* Make a directory and those above it that are missing. */
-int directory_make(const char *path);
-/* Its entries survive a power loss from now on. */
-int directory_sync(const char *path);
-/* Remove it with all that is in it, following no link. Nothing there: 0. */
-int directory_remove(const char *path);
+/* ---- files ---------------------------------------------------------------------------------- */
 
 /* Put `body` in the place of the manifest in `dir`. */
 int manifest_replace(const char *dir, const struct json *body, struct spec_error *err);

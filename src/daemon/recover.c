@@ -46,7 +46,7 @@ static struct daemon_job *job_of_row(const struct store_job *row)
 
 static void damaged(struct daemon_job *job, const char *why)
 {
-    job->damaged = true;
+    job->damaged = need_text(why);
     log_line(3,
              "msg=\"a job cannot be recovered; it is kept out, its tasks are left alone\" "
              "job=%s error=%s",

@@ -142,6 +142,12 @@ bool call_job(struct call *c, struct daemon_job **ret)
     return *ret != NULL;
 }
 
+static void refuse_damaged(struct call *c, const struct daemon_job *job)
+{
+    refuse(c, "refused", "%s: the job is damaged, its journal cannot be read; it is left alone: %s",
+           job->id, job->damaged);
+}
+
 /* The same, and it has not ended. */
 static bool call_live_job(struct call *c, struct daemon_job **ret)
 {
@@ -150,7 +156,7 @@ static bool call_live_job(struct call *c, struct daemon_job **ret)
     if (!call_job(c, ret))
         return false;
     if ((*ret)->damaged)
-        refuse(c, "refused", "%s: its journal cannot be read; it is left alone", (*ret)->id);
+        refuse_damaged(c, *ret);
     else if (!(*ret)->sched || (*ret)->ended_unix_ms)
         refuse(c, "refused", "%s: the job has ended: %s", (*ret)->id,
                status_word(c->d, *ret, word));
@@ -166,7 +172,7 @@ static bool shown_job(struct call *c, struct daemon_job **ret)
         return false;
     if (!(*ret)->damaged)
         return true;
-    refuse(c, "refused", "%s: its journal cannot be read; it is left alone", (*ret)->id);
+    refuse_damaged(c, *ret);
     return false;
 }
 

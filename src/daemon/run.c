@@ -12,6 +12,7 @@
 
 #include "daemon/manifest.h"
 #include "spec/json_doc.h"
+#include "store/directory.h"
 
 #define LEASE_FILE "_lease"
 #define TORN_DIR "_torn"
@@ -83,19 +84,6 @@ void run_write(struct json *j, const struct run_manifest *m)
     json_line(j);
 }
 
-/* What was decoded, as JSON text of its own. */
-static char *text_of(const struct doc *d)
-{
-    char *text;
-    struct json j;
-
-    json_init(&j, NULL);
-    json_doc(&j, NULL, d);
-    text = j.error ? NULL : strndup(j.v, j.n);
-    json_free(&j);
-    return text;
-}
-
 static int add_result(struct run_manifest *m, const char *dir, char *metrics)
 {
     struct run_checkpoint *c = metrics ? vec_push(NULL, &m->results) : NULL;
@@ -142,7 +130,7 @@ static int read_result(const struct doc_file *f, const struct doc *at, const cha
     if (!path_of(path, run_dir, dir) || !is_directory(path)) /* [W-DRV-2] */
         return doc_error(f, doc_get(at, "dir"), err,
                          "%s/%s is missing: the directory of the run is damaged", run_dir, dir);
-    r = add_result(m, dir, metrics ? text_of(metrics) : strdup("{}"));
+    r = add_result(m, dir, json_doc_text(metrics, "{}"));
     return r < 0 ? no_memory(err) : 0;
 }
 

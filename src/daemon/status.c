@@ -196,6 +196,16 @@ static void what_next(struct daemon *d, const struct daemon_job *job,
     json_end(j, '}');
 }
 
+/* As many slots as now have been in use since the last task was deployed. */
+static int64_t deployed_unix_ms(const struct daemon_job *job)
+{
+    int64_t last_ms = 0;
+
+    for (const struct daemon_task *t = job->tasks; t; t = t->hh.next)
+        last_ms = t->since_unix_ms > last_ms ? t->since_unix_ms : last_ms;
+    return last_ms;
+}
+
 static void live_status(struct daemon *d, struct daemon_job *job, struct json *j)
 {
     struct pliant_counts counts;
@@ -212,6 +222,7 @@ static void live_status(struct daemon *d, struct daemon_job *job, struct json *j
     json_begin(j, "slots", '{');
     json_uint(j, "offered", counts.slots_offered);
     json_uint(j, "used", counts.slots_used);
+    unix_instant(j, "since_unix_ms", deployed_unix_ms(job));
     json_end(j, '}');
     json_uint(j, "restarts", counts.restarts);
     json_uint(j, "rescales", counts.rescales);
@@ -250,6 +261,13 @@ void status_tasks(struct daemon *d, struct daemon_job *job, struct json *j)
         status_kept(d, job, "tasks", j);
 }
 
+static const char *state_word(const struct daemon_job *job)
+{
+    if (job->damaged)
+        return "Damaged";
+    return job->sched ? state_name(job) : pliant_state_name(PLIANT_FINISHED);
+}
+
 void status_row(struct daemon *d, struct daemon_job *job, struct json *j)
 {
     struct pliant_counts counts = {0};
@@ -260,12 +278,14 @@ void status_row(struct daemon *d, struct daemon_job *job, struct json *j)
     json_begin(j, NULL, '{');
     json_string(j, "job_id", job->id);
     json_string(j, "name", job->name);
-    json_string(j, "state", job->sched ? state_name(job) : pliant_state_name(PLIANT_FINISHED));
+    json_string(j, "state", state_word(job));
     json_string(j, "job_status", status_word(d, job, word));
     json_int(j, "submitted_unix_ms", job->submitted_unix_ms);
     unix_instant(j, "ended_unix_ms", job->ended_unix_ms);
     json_uint(j, "slots_used", counts.slots_used);
     json_uint(j, "desired", counts.desired);
+    if (job->damaged)
+        json_string(j, "error", job->damaged);
     json_end(j, '}');
 }
 
@@ -502,6 +522,8 @@ const char *status_word(struct daemon *d, struct daemon_job *job, char buf[STATU
 
     if (job->sched)
         return pliant_job_status_name(pliant_job_status(job->sched));
+    if (job->damaged)
+        return "DAMAGED";
     text = job_final(d, job);
     if (!text || strncmp(text, FINAL_BEGIN, sizeof FINAL_BEGIN - 1) != 0)
         return "UNKNOWN";

@@ -4,10 +4,26 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/vec.h"
+
 struct query {
     restart_available *available;
     const void *ctx;
 };
+
+int restart_search_add(struct restart_search *s)
+{
+    size_t cap;
+
+    if (s->regions->n <= s->cap)
+        return 0;
+    cap = vec_grown(s->cap, s->regions->n);
+    if (!array_grow(s->alloc, &s->region_marks, s->cap, cap, sizeof *s->region_marks) ||
+        !array_grow(s->alloc, &s->found, s->cap, cap, sizeof *s->found))
+        return -ENOMEM;
+    s->cap = cap;
+    return 0;
+}
 
 int restart_search_init(struct restart_search *s, const struct topology *t, const struct regions *r,
                         const struct pliant_alloc *a)
@@ -15,11 +31,9 @@ int restart_search_init(struct restart_search *s, const struct topology *t, cons
     size_t edges = t->job->n_edges + 1;
 
     *s = (struct restart_search){.topology = t, .regions = r, .alloc = a};
-    s->region_marks = mem_zero(a, (size_t)r->n + 1, sizeof *s->region_marks);
     s->edge_in_marks = mem_zero(a, edges, sizeof *s->edge_in_marks);
     s->edge_out_marks = mem_zero(a, edges, sizeof *s->edge_out_marks);
-    s->found = mem_resize(a, NULL, (size_t)r->n + 1, sizeof *s->found);
-    if (s->region_marks && s->edge_in_marks && s->edge_out_marks && s->found)
+    if (s->edge_in_marks && s->edge_out_marks && restart_search_add(s) == 0)
         return 0;
     restart_search_free(s);
     return -ENOMEM;

@@ -24,6 +24,7 @@ struct restart_search {
     const struct pliant_alloc *alloc;
     uint32_t *region_marks;                   /* [regions]: the call that visited it */
     uint32_t *edge_in_marks, *edge_out_marks; /* [edges] all-to-all edges, in both directions */
+    size_t cap;                               /* of regions */
     uint32_t call;
     uint32_t *found; /* [regions], in the order of the search */
     uint32_t n_found;
@@ -31,6 +32,8 @@ struct restart_search {
 
 int restart_search_init(struct restart_search *s, const struct topology *t, const struct regions *r,
                         const struct pliant_alloc *a);
+/* Regions were added. */
+int restart_search_add(struct restart_search *s);
 void restart_search_free(struct restart_search *s);
 
 /* Can the partition that this producer (a flat task) wrote on a blocking edge be read again? */

@@ -104,20 +104,31 @@ int execution_begin(struct execution *g, struct pool *pool, const uint32_t *para
     return 0;
 }
 
+int execution_add(struct execution *g, uint32_t v, uint32_t parallelism)
+{
+    if (tasks_reserve(g, v, parallelism) < 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < parallelism; i++) {
+        struct task *task = &g->vertices[v].tasks[i];
+
+        *task = (struct task){
+            .attempt = task->attempt + 1, .slot = POOL_NONE, .state = PLIANT_TASK_CREATED};
+    }
+    g->parallelism[v] = parallelism;
+    g->n_tasks += parallelism;
+    g->n_live += parallelism;
+    g->n_created += parallelism;
+    return 0;
+}
+
 int execution_create(struct execution *g, const uint32_t *parallelism)
 {
     if (tables_begin(g, parallelism) < 0)
         return -ENOMEM;
-    for (uint32_t v = 0; v < g->job->n_vertices; v++) {
-        for (uint32_t i = 0; i < parallelism[v]; i++) {
-            struct task *task = &g->vertices[v].tasks[i];
-
-            *task = (struct task){
-                .attempt = task->attempt + 1, .slot = POOL_NONE, .state = PLIANT_TASK_CREATED};
-        }
-        g->n_tasks += parallelism[v];
-    }
-    g->n_live = g->n_created = g->n_tasks;
+    g->n_live = 0;
+    for (uint32_t v = 0; v < g->job->n_vertices; v++)
+        if (execution_add(g, v, parallelism[v]) < 0)
+            return -ENOMEM;
     return 0;
 }
 

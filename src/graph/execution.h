@@ -47,8 +47,11 @@ void execution_free(struct execution *g);
  * unit_slots[] are slot ids (row + 1), by group, then subtask. */
 int execution_begin(struct execution *g, struct pool *pool, const uint32_t *parallelism,
                     const uint32_t *group_slots, const uint32_t *unit_slots);
-/* The same without slots: every subtask is CREATED. */
+/* The same without slots: every subtask is CREATED. A parallelism of 0: the vertex gets its tasks
+ * later. */
 int execution_create(struct execution *g, const uint32_t *parallelism);
+/* A vertex without tasks gets them. */
+int execution_add(struct execution *g, uint32_t v, uint32_t parallelism);
 /* The run is over: no graph until the next one begins. No task may be live. */
 void execution_end(struct execution *g);
 

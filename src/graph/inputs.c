@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "util/vec.h"
+
 typedef void on_region(void *ctx, uint32_t region);
 
 static bool blocking(const struct topology *t, uint32_t edge)
@@ -12,7 +14,7 @@ static bool blocking(const struct topology *t, uint32_t edge)
 
 /* Does this consumer read something of the edge's group from outside its region? Of an all-to-all
  * edge either all tasks are in one region or no consumer is in a producer's [1.3]; a pointwise
- * group has one consumer, or one producer. */
+ * group has one consumer, or one producer, or its tasks are regions of their own. */
 static bool reads_outside(const struct inputs *in, uint32_t edge, uint32_t consumer)
 {
     const struct topology *t = in->topology;
@@ -68,27 +70,33 @@ static void tell_readers(struct inputs *in, uint32_t edge, uint32_t group, const
     }
 }
 
-/* The groups that a producer writes to: those that its consumers read. */
+/* The group of an edge that a producer writes to: the one that its consumers read. */
+static void change_edge(struct inputs *in, uint32_t edge, uint32_t producer,
+                        const struct news *news)
+{
+    const struct topology *t = in->topology;
+    uint32_t group;
+
+    if (!blocking(t, edge) || !topology_wired(t, edge))
+        return;
+    group = topology_group_read(t, edge, topology_consumers(t, edge, producer).first);
+    if (!counts(in, edge, group, producer))
+        return;
+    if (news->open) {
+        if (in->open_producers[group]++ == 0)
+            tell_readers(in, edge, group, news);
+    } else if (--in->open_producers[group] == 0) {
+        tell_readers(in, edge, group, news);
+    }
+}
+
 static void change_producer(struct inputs *in, uint32_t task, const struct news *news)
 {
     const struct topology *t = in->topology;
-    uint32_t vertex = t->vertex_of[task], subtask = task - t->first_task[vertex];
+    uint32_t vertex = t->vertex_of[task];
 
-    for (uint32_t i = t->out_first[vertex]; i < t->out_first[vertex + 1]; i++) {
-        uint32_t edge = t->out_edges[i], group;
-
-        if (!blocking(t, edge))
-            continue;
-        group = topology_group_read(t, edge, topology_consumers(t, edge, subtask).first);
-        if (!counts(in, edge, group, subtask))
-            continue;
-        if (news->open) {
-            if (in->open_producers[group]++ == 0)
-                tell_readers(in, edge, group, news);
-        } else if (--in->open_producers[group] == 0) {
-            tell_readers(in, edge, group, news);
-        }
-    }
+    for (uint32_t i = t->out_first[vertex]; i < t->out_first[vertex + 1]; i++)
+        change_edge(in, t->out_edges[i], task - t->first_task[vertex], news);
 }
 
 static void tell_nobody(void *ctx, uint32_t region)
@@ -96,20 +104,65 @@ static void tell_nobody(void *ctx, uint32_t region)
     (void)ctx, (void)region;
 }
 
+static bool make_room(struct inputs *in)
+{
+    size_t tasks = topology_tasks(in->topology), groups = in->topology->n_groups,
+           regions = in->regions->n;
+
+    if (tasks > in->cap_tasks) {
+        tasks = vec_grown(in->cap_tasks, tasks);
+        if (!array_grow(in->alloc, &in->finished, in->cap_tasks, tasks, sizeof *in->finished))
+            return false;
+        in->cap_tasks = tasks;
+    }
+    if (groups > in->cap_groups) {
+        groups = vec_grown(in->cap_groups, groups);
+        if (!array_grow(in->alloc, &in->open_producers, in->cap_groups, groups,
+                        sizeof *in->open_producers))
+            return false;
+        in->cap_groups = groups;
+    }
+    if (regions > in->cap_regions) {
+        regions = vec_grown(in->cap_regions, regions);
+        if (!array_grow(in->alloc, &in->open_reads, in->cap_regions, regions,
+                        sizeof *in->open_reads))
+            return false;
+        in->cap_regions = regions;
+    }
+    return true;
+}
+
+static void open_edge(struct inputs *in, uint32_t edge)
+{
+    const struct topology *t = in->topology;
+    const struct pliant_edge_spec *spec = &t->job->edges[edge];
+
+    for (uint32_t p = 0; p < topology_parallelism(t, spec->from); p++)
+        if (!in->finished[t->first_task[spec->from] + p])
+            change_edge(in, edge, p, &(struct news){tell_nobody, NULL, true});
+}
+
+int inputs_add(struct inputs *in, uint32_t vertex)
+{
+    const struct topology *t = in->topology;
+
+    if (!make_room(in))
+        return -ENOMEM;
+    for (uint32_t i = t->in_first[vertex]; i < t->in_first[vertex + 1]; i++)
+        if (blocking(t, t->in_edges[i]))
+            open_edge(in, t->in_edges[i]);
+    return 0;
+}
+
 int inputs_init(struct inputs *in, const struct topology *t, const struct regions *r,
                 const struct pliant_alloc *a)
 {
     *in = (struct inputs){.topology = t, .regions = r, .alloc = a};
-    in->finished = mem_zero(a, (size_t)topology_tasks(t) + 1, sizeof *in->finished);
-    in->open_producers =
-        mem_zero(a, (size_t)t->first_group[t->job->n_edges] + 1, sizeof *in->open_producers);
-    in->open_reads = mem_zero(a, (size_t)r->n + 1, sizeof *in->open_reads);
-    if (!in->finished || !in->open_producers || !in->open_reads) {
-        inputs_free(in);
-        return -ENOMEM;
-    }
-    for (uint32_t task = 0; task < topology_tasks(t); task++)
-        change_producer(in, task, &(struct news){tell_nobody, NULL, true});
+    for (uint32_t v = 0; v < t->job->n_vertices; v++)
+        if (inputs_add(in, v) < 0) {
+            inputs_free(in);
+            return -ENOMEM;
+        }
     return 0;
 }
 

@@ -20,14 +20,17 @@ struct inputs {
     const struct topology *topology;
     const struct regions *regions;
     const struct pliant_alloc *alloc;
+    size_t cap_tasks, cap_groups, cap_regions;
     bool *finished;           /* [tasks] */
     uint32_t *open_producers; /* [groups] outside of their readers' regions, not finished */
     uint32_t *open_reads;     /* [regions] (task, edge) that wait for such a group */
 };
 
-/* Nobody has finished yet. */
+/* The regions of all that is there; nobody has finished yet. */
 int inputs_init(struct inputs *in, const struct topology *t, const struct regions *r,
                 const struct pliant_alloc *a);
+/* A vertex has got its tasks, and they their regions; what it reads is wired. */
+int inputs_add(struct inputs *in, uint32_t vertex);
 void inputs_free(struct inputs *in);
 
 static inline bool inputs_ready(const struct inputs *in, uint32_t region)

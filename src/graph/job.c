@@ -592,23 +592,6 @@ void pliant_job_destroy(struct pliant_job **job)
     *job = NULL;
 }
 
-/* Schedulers that read the option but are not there yet. */
-static int check_scheduler(enum pliant_scheduler scheduler, struct pliant_error *err)
-{
-    switch (scheduler) {
-    case PLIANT_SCHEDULER_UNSET:
-    case PLIANT_SCHEDULER_ADAPTIVE:
-    case PLIANT_SCHEDULER_DEFAULT:
-        return 0;
-    case PLIANT_SCHEDULER_ADAPTIVE_BATCH:
-        return refuse(err, NO_ITEM, "jobmanager.scheduler",
-                      "jobmanager.scheduler: adaptive-batch is not available yet; accepted are "
-                      "adaptive and default");
-    }
-    return refuse(err, NO_ITEM, "jobmanager.scheduler",
-                  "jobmanager.scheduler: unknown value; accepted are adaptive and default");
-}
-
 /* Streaming jobs only [S-GEN-14]; a job of both kinds of edges has one scheduler. */
 static int check_exchanges(const struct pliant_job *job, struct pliant_error *err)
 {
@@ -623,6 +606,23 @@ static int check_exchanges(const struct pliant_job *job, struct pliant_error *er
                                   " accepted with jobmanager.scheduler: default"
                                 : "edges[%zu]: exchange is blocking, but jobmanager.scheduler:"
                                   " adaptive runs streaming jobs; accepted is pipelined",
+                          i);
+    return 0;
+}
+
+/* Batch jobs only, whose stages follow each other. */
+static int check_batch(const struct pliant_job *job, struct pliant_error *err)
+{
+    if (job->worker_group)
+        return refuse(err, NO_ITEM, "jobmanager.scheduler",
+                      "jobmanager.scheduler: adaptive-batch runs no worker groups; accepted is "
+                      "adaptive");
+    for (size_t i = 0; i < job->n_edges; i++)
+        if (job->edges[i].exchange != PLIANT_BLOCKING)
+            return refuse(err, i, "exchange",
+                          "edges[%zu]: exchange is pipelined, and jobmanager.scheduler:"
+                          " adaptive-batch runs blocking ones alone; accepted with"
+                          " jobmanager.scheduler: default",
                           i);
     return 0;
 }
@@ -657,16 +657,33 @@ static int check_workers(const struct pliant_job *job, const struct pliant_confi
     return 0;
 }
 
+static int check_kind(const struct pliant_job *job, enum pliant_scheduler scheduler,
+                      struct pliant_error *err)
+{
+    switch (scheduler) {
+    case PLIANT_SCHEDULER_UNSET:
+    case PLIANT_SCHEDULER_ADAPTIVE:
+        return check_exchanges(job, err);
+    case PLIANT_SCHEDULER_DEFAULT:
+        return check_default(job, err);
+    case PLIANT_SCHEDULER_ADAPTIVE_BATCH:
+        return check_batch(job, err);
+    }
+    return refuse(err, NO_ITEM, "jobmanager.scheduler",
+                  "jobmanager.scheduler: unknown value; accepted are adaptive, default and "
+                  "adaptive-batch");
+}
+
 int pliant_job_check(const struct pliant_job *job, const struct pliant_config *cfg,
                      struct pliant_error *err)
 {
-    if (check_scheduler(cfg->scheduler, err) < 0)
-        return -EINVAL;
-    if ((cfg->scheduler == PLIANT_SCHEDULER_DEFAULT ? check_default : check_exchanges)(job, err) <
-        0)
+    bool batch = cfg->scheduler == PLIANT_SCHEDULER_ADAPTIVE_BATCH;
+
+    if (check_kind(job, cfg->scheduler, err) < 0)
         return -EINVAL;
     for (uint32_t v = 0; v < job->n_vertices && cfg->mode != PLIANT_MODE_REACTIVE; v++)
-        if (job->vertices[v].min_parallelism > job->vertices[v].parallelism)
+        if (job->vertices[v].min_parallelism > job->vertices[v].parallelism &&
+            (job->vertices[v].fixed || !batch))
             return refuse(err, v, "min_parallelism",
                           "vertex \"%s\": min_parallelism is %" PRIu32
                           "; accepted are 1 to %" PRIu32 ", its parallelism",
@@ -683,6 +700,14 @@ const char *pliant_job_name(const struct pliant_job *job)
 bool pliant_job_is_group(const struct pliant_job *job)
 {
     return job->worker_group;
+}
+
+bool pliant_job_is_batch(const struct pliant_job *job)
+{
+    for (size_t i = 0; i < job->n_edges; i++)
+        if (job->edges[i].exchange != PLIANT_BLOCKING)
+            return false;
+    return job->n_edges > 0;
 }
 
 uint32_t pliant_job_vertices(const struct pliant_job *job)

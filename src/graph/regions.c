@@ -105,11 +105,11 @@ static bool add_hub(struct arcs *arcs, const struct pliant_alloc *a, const struc
 {
     uint32_t hub = arcs->n_nodes++;
 
-    for (uint32_t i = t->first_task[edge->from]; i < t->first_task[edge->from + 1]; i++)
-        if (!add_arc(arcs, a, component[i], hub))
+    for (uint32_t i = 0; i < topology_parallelism(t, edge->from); i++)
+        if (!add_arc(arcs, a, component[t->first_task[edge->from] + i], hub))
             return false;
-    for (uint32_t i = t->first_task[edge->to]; i < t->first_task[edge->to + 1]; i++)
-        if (!add_arc(arcs, a, hub, component[i]))
+    for (uint32_t i = 0; i < topology_parallelism(t, edge->to); i++)
+        if (!add_arc(arcs, a, hub, component[t->first_task[edge->to] + i]))
             return false;
     return true;
 }
@@ -315,7 +315,7 @@ int regions_init(struct regions *r, const struct topology *t, const struct plian
 {
     uint32_t tasks = topology_tasks(t), n_components;
 
-    *r = (struct regions){.alloc = a};
+    *r = (struct regions){.alloc = a, .n_tasks = tasks};
     r->of_task = mem_resize(a, NULL, (size_t)tasks + 1, sizeof *r->of_task);
     if (!r->of_task)
         return -ENOMEM;
@@ -323,6 +323,42 @@ int regions_init(struct regions *r, const struct topology *t, const struct plian
     if (!from_components(r, t, r->of_task, n_components) || !list_members(r, tasks)) {
         regions_free(r);
         return -ENOMEM;
+    }
+    return 0;
+}
+
+int regions_begin(struct regions *r, const struct pliant_alloc *a)
+{
+    *r = (struct regions){.alloc = a};
+    r->first = mem_zero(a, 1, sizeof *r->first);
+    return r->first ? 0 : -ENOMEM;
+}
+
+static bool make_room(struct regions *r, size_t tasks)
+{
+    size_t cap;
+
+    if (tasks <= r->cap)
+        return true;
+    cap = vec_grown(r->cap, tasks);
+    if (!array_grow(r->alloc, &r->of_task, r->cap, cap, sizeof *r->of_task) ||
+        !array_grow(r->alloc, &r->members, r->cap, cap, sizeof *r->members) ||
+        !array_grow(r->alloc, &r->first, r->cap + 1, cap + 1, sizeof *r->first))
+        return false;
+    r->cap = cap;
+    return true;
+}
+
+int regions_add_single(struct regions *r, uint32_t n)
+{
+    if (!make_room(r, (size_t)r->n_tasks + n))
+        return -ENOMEM;
+    for (; n > 0; n--) {
+        uint32_t task = r->n_tasks++;
+
+        r->of_task[task] = r->n;
+        r->members[task] = task;
+        r->first[++r->n] = task + 1;
     }
     return 0;
 }

@@ -19,10 +19,16 @@
 
 struct regions {
     const struct pliant_alloc *alloc;
-    uint32_t n;
-    uint32_t *of_task;
-    uint32_t *first, *members;
+    uint32_t n, n_tasks;
+    uint32_t *of_task;         /* [n_tasks] */
+    uint32_t *first, *members; /* [n + 1], [n_tasks] */
+    size_t cap;                /* where regions are added: of n_tasks, and of n */
 };
+
+/* None, of no tasks. */
+int regions_begin(struct regions *r, const struct pliant_alloc *a);
+/* The next `n` tasks are a region each. What they read is made by earlier ones. */
+int regions_add_single(struct regions *r, uint32_t n);
 
 int regions_init(struct regions *r, const struct topology *t, const struct pliant_alloc *a);
 void regions_free(struct regions *r);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "util/vec.h"
+
 struct step {
     void (*release)(void *ctx, uint32_t edge, struct range producers);
     void *ctx;
@@ -35,23 +37,52 @@ static void count_region(struct releases *l, uint32_t region, bool open, const s
         count_reader(l, r->members[i], open, step);
 }
 
+static bool make_room(struct releases *l)
+{
+    size_t tasks = topology_tasks(l->topology), groups = l->topology->n_groups,
+           regions = l->regions->n;
+
+    if (tasks > l->cap_tasks) {
+        tasks = vec_grown(l->cap_tasks, tasks);
+        if (!array_grow(l->alloc, &l->finished, l->cap_tasks, tasks, sizeof *l->finished))
+            return false;
+        l->cap_tasks = tasks;
+    }
+    if (groups > l->cap_groups) {
+        groups = vec_grown(l->cap_groups, groups);
+        if (!array_grow(l->alloc, &l->open_readers, l->cap_groups, groups, sizeof *l->open_readers))
+            return false;
+        l->cap_groups = groups;
+    }
+    if (regions > l->cap_regions) {
+        regions = vec_grown(l->cap_regions, regions);
+        if (!array_grow(l->alloc, &l->open_tasks, l->cap_regions, regions, sizeof *l->open_tasks))
+            return false;
+        l->cap_regions = regions;
+    }
+    return true;
+}
+
+int releases_add(struct releases *l)
+{
+    if (!make_room(l))
+        return -ENOMEM;
+    for (; l->n_regions < l->regions->n; l->n_regions++) {
+        l->open_tasks[l->n_regions] =
+            l->regions->first[l->n_regions + 1] - l->regions->first[l->n_regions];
+        count_region(l, l->n_regions, true, NULL);
+    }
+    return 0;
+}
+
 int releases_init(struct releases *l, const struct topology *t, const struct regions *r,
                   const struct pliant_alloc *a)
 {
     *l = (struct releases){.topology = t, .regions = r, .alloc = a};
-    l->finished = mem_zero(a, (size_t)topology_tasks(t) + 1, sizeof *l->finished);
-    l->open_tasks = mem_zero(a, (size_t)r->n + 1, sizeof *l->open_tasks);
-    l->open_readers =
-        mem_zero(a, (size_t)t->first_group[t->job->n_edges] + 1, sizeof *l->open_readers);
-    if (!l->finished || !l->open_tasks || !l->open_readers) {
-        releases_free(l);
-        return -ENOMEM;
-    }
-    for (uint32_t region = 0; region < r->n; region++) {
-        l->open_tasks[region] = r->first[region + 1] - r->first[region];
-        count_region(l, region, true, NULL);
-    }
-    return 0;
+    if (releases_add(l) == 0)
+        return 0;
+    releases_free(l);
+    return -ENOMEM;
 }
 
 void releases_free(struct releases *l)

@@ -19,6 +19,8 @@ struct releases {
     const struct topology *topology;
     const struct regions *regions;
     const struct pliant_alloc *alloc;
+    uint32_t n_regions; /* that are counted */
+    size_t cap_tasks, cap_groups, cap_regions;
     bool *finished;         /* [tasks] */
     uint32_t *open_tasks;   /* [regions] that have not finished */
     uint32_t *open_readers; /* [groups] tasks that read it, in unfinished regions */
@@ -26,6 +28,8 @@ struct releases {
 
 int releases_init(struct releases *l, const struct topology *t, const struct regions *r,
                   const struct pliant_alloc *a);
+/* Regions were added, and what they read is wired. */
+int releases_add(struct releases *l);
 void releases_free(struct releases *l);
 
 /* A task has finished: `release` is called for each group that nobody will read any more. */

@@ -3,33 +3,57 @@
 
 #include <errno.h>
 
-static void number_partitions(struct results *r)
+#include "util/vec.h"
+
+static void number_partitions(struct results *r, uint32_t vertex)
 {
     const struct topology *t = r->topology;
 
-    r->first_partition[0] = 0;
-    for (uint32_t e = 0; e < t->job->n_edges; e++) {
-        const struct pliant_edge_spec *edge = &t->job->edges[e];
-
-        r->first_partition[e + 1] =
-            r->first_partition[e] +
-            (edge->exchange == PLIANT_BLOCKING ? topology_parallelism(t, edge->from) : 0);
+    for (uint32_t i = t->out_first[vertex]; i < t->out_first[vertex + 1]; i++) {
+        if (t->job->edges[t->out_edges[i]].exchange != PLIANT_BLOCKING)
+            continue;
+        r->first_partition[t->out_edges[i]] = r->n_partitions;
+        r->n_partitions += topology_parallelism(t, vertex);
     }
+}
+
+static bool make_room(struct results *r)
+{
+    size_t tasks = topology_tasks(r->topology), partitions = r->n_partitions;
+
+    if (tasks > r->cap_tasks) {
+        tasks = vec_grown(r->cap_tasks, tasks);
+        if (!array_grow(r->alloc, &r->holder, r->cap_tasks, tasks, sizeof *r->holder))
+            return false;
+        r->cap_tasks = tasks;
+    }
+    if (partitions > r->cap_partitions) {
+        partitions = vec_grown(r->cap_partitions, partitions);
+        if (!array_grow(r->alloc, &r->tracked, r->cap_partitions, partitions, sizeof *r->tracked))
+            return false;
+        r->cap_partitions = partitions;
+    }
+    return true;
+}
+
+int results_add(struct results *r, uint32_t vertex)
+{
+    number_partitions(r, vertex);
+    return make_room(r) ? 0 : -ENOMEM;
 }
 
 int results_init(struct results *r, const struct topology *t, const struct pliant_alloc *a)
 {
+    int rc;
+
     *r = (struct results){.topology = t, .alloc = a};
     r->first_partition = mem_zero(a, t->job->n_edges + 1, sizeof *r->first_partition);
-    r->holder = mem_zero(a, (size_t)topology_tasks(t) + 1, sizeof *r->holder);
-    if (r->first_partition) {
-        number_partitions(r);
-        r->tracked = mem_zero(a, (size_t)results_partitions(r) + 1, sizeof *r->tracked);
-    }
-    if (r->tracked && r->holder)
-        return 0;
-    results_free(r);
-    return -ENOMEM;
+    rc = r->first_partition ? 0 : -ENOMEM;
+    for (uint32_t v = 0; rc == 0 && v < t->job->n_vertices; v++)
+        rc = results_add(r, v);
+    if (rc < 0)
+        results_free(r);
+    return rc;
 }
 
 void results_free(struct results *r)

@@ -17,25 +17,32 @@
 struct results {
     const struct topology *topology;
     const struct pliant_alloc *alloc;
-    uint32_t *first_partition; /* [edges + 1] */
+    uint32_t n_partitions;
+    size_t cap_tasks, cap_partitions;
+    uint32_t *first_partition; /* [edges] */
     bool *tracked;             /* [partitions] */
     uint64_t *holder;          /* [tasks] `arrival` of the node of the attempt that made them */
 };
 
+/* A vertex has got its tasks. */
+int results_add(struct results *r, uint32_t vertex);
+/* All vertices that have tasks. */
 int results_init(struct results *r, const struct topology *t, const struct pliant_alloc *a);
 void results_free(struct results *r);
 
 static inline uint32_t results_partitions(const struct results *r)
 {
-    return r->first_partition[r->topology->job->n_edges];
+    return r->n_partitions;
 }
 
 /* Of a pipelined edge never. */
 static inline bool results_tracked(const struct results *r, uint32_t edge, uint32_t producer)
 {
-    uint32_t partition = r->first_partition[edge] + producer;
+    const struct pliant_edge_spec *spec = &r->topology->job->edges[edge];
 
-    return partition < r->first_partition[edge + 1] && r->tracked[partition];
+    return spec->exchange == PLIANT_BLOCKING &&
+           producer < topology_parallelism(r->topology, spec->from) &&
+           r->tracked[r->first_partition[edge] + producer];
 }
 
 /* A task (flat) has its slot, on this node. */

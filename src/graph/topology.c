@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/vec.h"
+
 static uint32_t ceil_part(uint64_t part, uint64_t of, uint64_t whole)
 {
     return (uint32_t)((part * whole + of - 1) / of);
@@ -56,6 +58,73 @@ static bool sort_edges(const struct pliant_job *job, const struct pliant_alloc *
     return true;
 }
 
+/* ---- given ranges ----------------------------------------------------------------------- */
+
+static void wiring_free(struct wiring *w, const struct pliant_alloc *a)
+{
+    if (!w)
+        return;
+    mem_free(a, w->producers);
+    mem_free(a, w->consumers);
+    mem_free(a, w->group_of);
+    mem_free(a, w->groups);
+    mem_free(a, w);
+}
+
+static struct wiring *wiring_new(uint32_t producers, uint32_t consumers,
+                                 const struct pliant_alloc *a)
+{
+    struct wiring *w = mem_zero(a, 1, sizeof *w);
+
+    if (!w)
+        return NULL;
+    w->producers = mem_zero(a, consumers, sizeof *w->producers);
+    w->consumers = mem_zero(a, producers, sizeof *w->consumers);
+    w->group_of = mem_zero(a, consumers, sizeof *w->group_of);
+    w->groups = mem_zero(a, consumers, sizeof *w->groups);
+    if (w->producers && w->consumers && w->group_of && w->groups)
+        return w;
+    wiring_free(w, a);
+    return NULL;
+}
+
+/* Each producer is read, and the ranges go forward. */
+static bool ranges_fine(const struct range *ranges, uint32_t producers, uint32_t consumers)
+{
+    uint32_t end = 0;
+
+    for (uint32_t k = 0; k < consumers; k++) {
+        struct range before = k > 0 ? ranges[k - 1] : (struct range){0, 0};
+
+        if (ranges[k].first >= ranges[k].end || ranges[k].first < before.first ||
+            ranges[k].end < before.end || ranges[k].first > end)
+            return false;
+        end = ranges[k].end;
+    }
+    return end == producers;
+}
+
+static void wire_ranges(struct wiring *w, const struct range *ranges, uint32_t consumers)
+{
+    for (uint32_t k = 0; k < consumers; k++) {
+        struct wired_group *last = &w->groups[w->n_groups > 0 ? w->n_groups - 1 : 0];
+
+        w->producers[k] = ranges[k];
+        for (uint32_t p = ranges[k].first; p < ranges[k].end; p++) {
+            if (w->consumers[p].end == 0)
+                w->consumers[p].first = k;
+            w->consumers[p].end = k + 1;
+        }
+        if (w->n_groups == 0 || ranges[k].first >= last->producers.end) {
+            last = &w->groups[w->n_groups++];
+            *last = (struct wired_group){ranges[k], {k, k}};
+        }
+        last->producers.end = ranges[k].end;
+        last->consumers.end = k + 1;
+        w->group_of[k] = w->n_groups - 1;
+    }
+}
+
 /* ---- numbers ---------------------------------------------------------------------------- */
 
 static uint32_t groups_of(const struct topology *t, uint32_t e)
@@ -68,57 +137,119 @@ static uint32_t groups_of(const struct topology *t, uint32_t e)
         return 0;
     if (topology_all_to_all(t, e))
         return 1;
+    if (t->wirings[e])
+        return t->wirings[e]->n_groups;
     return producers < consumers ? producers : consumers;
 }
 
-static void number_all(struct topology *t, const uint32_t *parallelism, bool rewire)
+/* Both ends are there. */
+static int wire(struct topology *t, uint32_t e, const struct range *ranges)
 {
-    const struct pliant_job *job = t->job;
+    const struct pliant_edge_spec *edge = &t->job->edges[e];
+    uint32_t producers = topology_parallelism(t, edge->from),
+             consumers = topology_parallelism(t, edge->to);
 
-    t->first_task[0] = 0;
-    for (uint32_t v = 0; v < job->n_vertices; v++)
-        t->first_task[v + 1] = t->first_task[v] + parallelism[v];
-    for (uint32_t e = 0; e < job->n_edges; e++) {
-        const struct pliant_edge_spec *edge = &job->edges[e];
-        bool unequal = parallelism[edge->from] != parallelism[edge->to];
-
-        t->patterns[e] = (uint8_t)(rewire && unequal ? PLIANT_ALL_TO_ALL : edge->pattern);
+    if (ranges && t->patterns[e] == PLIANT_POINTWISE) {
+        if (!ranges_fine(ranges, producers, consumers)) {
+            t->patterns[e] = PLIANT_ALL_TO_ALL;
+        } else {
+            t->wirings[e] = wiring_new(producers, consumers, t->alloc);
+            if (!t->wirings[e])
+                return -ENOMEM;
+            wire_ranges(t->wirings[e], ranges, consumers);
+        }
     }
-    t->first_group[0] = 0;
-    for (uint32_t e = 0; e < job->n_edges; e++)
-        t->first_group[e + 1] = t->first_group[e] + groups_of(t, e);
+    t->first_group[e] = t->n_groups;
+    t->n_groups += groups_of(t, e);
+    return 0;
 }
 
-static bool number_tasks(struct topology *t)
+static int wire_all(struct topology *t, uint32_t vertex, const struct range *const *ranges)
 {
-    t->vertex_of = mem_resize(t->alloc, NULL, (size_t)topology_tasks(t) + 1, sizeof *t->vertex_of);
-    for (uint32_t v = 0; t->vertex_of && v < t->job->n_vertices; v++)
-        for (uint32_t i = t->first_task[v]; i < t->first_task[v + 1]; i++)
-            t->vertex_of[i] = v;
-    return t->vertex_of != NULL;
+    int rc = 0;
+
+    for (uint32_t i = t->in_first[vertex]; rc == 0 && i < t->in_first[vertex + 1]; i++)
+        if (topology_wired(t, t->in_edges[i]))
+            rc = wire(t, t->in_edges[i], ranges ? ranges[i - t->in_first[vertex]] : NULL);
+    for (uint32_t i = t->out_first[vertex]; rc == 0 && i < t->out_first[vertex + 1]; i++)
+        if (topology_wired(t, t->out_edges[i]))
+            rc = wire(t, t->out_edges[i], NULL);
+    return rc;
 }
 
-int topology_init(struct topology *t, const struct pliant_job *job, const uint32_t *parallelism,
-                  bool rewire, const struct pliant_alloc *a)
+static bool number_tasks(struct topology *t, uint32_t vertex, uint32_t parallelism)
+{
+    size_t end = (size_t)t->n_tasks + parallelism, cap = t->vertex_of_cap;
+
+    if (end > cap) {
+        cap = vec_grown(cap, end);
+        if (!array_grow(t->alloc, &t->vertex_of, t->vertex_of_cap, cap, sizeof *t->vertex_of))
+            return false;
+        t->vertex_of_cap = cap;
+    }
+    t->first_task[vertex] = t->n_tasks;
+    t->parallelism[vertex] = parallelism;
+    t->n_tasks += parallelism;
+    for (uint32_t i = t->first_task[vertex]; i < t->n_tasks; i++)
+        t->vertex_of[i] = vertex;
+    return true;
+}
+
+int topology_add(struct topology *t, uint32_t vertex, uint32_t parallelism,
+                 const struct range *const *ranges)
+{
+    return number_tasks(t, vertex, parallelism) ? wire_all(t, vertex, ranges) : -ENOMEM;
+}
+
+int topology_begin(struct topology *t, const struct pliant_job *job, const struct pliant_alloc *a)
 {
     *t = (struct topology){.job = job, .alloc = a};
-    t->first_task = mem_resize(a, NULL, (size_t)job->n_vertices + 1, sizeof *t->first_task);
-    t->first_group = mem_resize(a, NULL, job->n_edges + 1, sizeof *t->first_group);
-    t->patterns = mem_resize(a, NULL, job->n_edges + 1, sizeof *t->patterns);
-    if (t->first_task && t->first_group && t->patterns)
-        number_all(t, parallelism, rewire);
-    if (!t->first_task || !t->first_group || !t->patterns || !number_tasks(t) ||
+    t->first_task = mem_zero(a, job->n_vertices, sizeof *t->first_task);
+    t->parallelism = mem_zero(a, job->n_vertices, sizeof *t->parallelism);
+    t->first_group = mem_zero(a, job->n_edges + 1, sizeof *t->first_group);
+    t->patterns = mem_zero(a, job->n_edges + 1, sizeof *t->patterns);
+    t->wirings = mem_zero(a, job->n_edges + 1, sizeof(struct wiring *));
+    if (!t->first_task || !t->parallelism || !t->first_group || !t->patterns || !t->wirings ||
         !sort_edges(job, a, true, &t->in_first, &t->in_edges) ||
         !sort_edges(job, a, false, &t->out_first, &t->out_edges)) {
         topology_free(t);
         return -ENOMEM;
     }
+    for (uint32_t e = 0; e < job->n_edges; e++)
+        t->patterns[e] = (uint8_t)job->edges[e].pattern;
     return 0;
+}
+
+static void rewire_unequal(struct topology *t, const uint32_t *parallelism)
+{
+    for (uint32_t e = 0; e < t->job->n_edges; e++)
+        if (parallelism[t->job->edges[e].from] != parallelism[t->job->edges[e].to])
+            t->patterns[e] = PLIANT_ALL_TO_ALL;
+}
+
+int topology_init(struct topology *t, const struct pliant_job *job, const uint32_t *parallelism,
+                  bool rewire, const struct pliant_alloc *a)
+{
+    int rc = topology_begin(t, job, a);
+
+    if (rc < 0)
+        return rc;
+    if (rewire)
+        rewire_unequal(t, parallelism);
+    for (uint32_t v = 0; rc == 0 && v < job->n_vertices; v++)
+        rc = topology_add(t, v, parallelism[v], NULL);
+    if (rc < 0)
+        topology_free(t);
+    return rc;
 }
 
 void topology_free(struct topology *t)
 {
+    for (uint32_t e = 0; t->wirings && e < t->job->n_edges; e++)
+        wiring_free(t->wirings[e], t->alloc);
+    mem_free(t->alloc, t->wirings);
     mem_free(t->alloc, t->first_task);
+    mem_free(t->alloc, t->parallelism);
     mem_free(t->alloc, t->first_group);
     mem_free(t->alloc, t->patterns);
     mem_free(t->alloc, t->vertex_of);
@@ -136,8 +267,10 @@ struct range topology_consumers(const struct topology *t, uint32_t e, uint32_t p
     const struct pliant_edge_spec *edge = &t->job->edges[e];
     uint32_t consumers = topology_parallelism(t, edge->to);
 
-    if (topology_all_to_all(t, e))
+    if (topology_all_to_all(t, e) || consumers == 0)
         return (struct range){0, consumers};
+    if (t->wirings[e])
+        return t->wirings[e]->consumers[producer];
     return pointwise_consumers(topology_parallelism(t, edge->from), consumers, producer);
 }
 
@@ -146,8 +279,10 @@ struct range topology_producers(const struct topology *t, uint32_t e, uint32_t c
     const struct pliant_edge_spec *edge = &t->job->edges[e];
     uint32_t producers = topology_parallelism(t, edge->from);
 
-    if (topology_all_to_all(t, e))
+    if (topology_all_to_all(t, e) || producers == 0)
         return (struct range){0, producers};
+    if (t->wirings[e])
+        return t->wirings[e]->producers[consumer];
     return pointwise_producers(producers, topology_parallelism(t, edge->to), consumer);
 }
 
@@ -163,6 +298,8 @@ uint32_t topology_group_read(const struct topology *t, uint32_t e, uint32_t cons
 
     if (topology_all_to_all(t, e))
         return t->first_group[e];
+    if (t->wirings[e])
+        return t->first_group[e] + t->wirings[e]->group_of[consumer];
     return t->first_group[e] +
            (grouped_by_consumer(t, edge) ? consumer : topology_producers(t, e, consumer).first);
 }
@@ -172,6 +309,8 @@ struct range topology_group_producers(const struct topology *t, uint32_t e, uint
     const struct pliant_edge_spec *edge = &t->job->edges[e];
     uint32_t number = group - t->first_group[e];
 
+    if (t->wirings[e])
+        return t->wirings[e]->groups[number].producers;
     if (topology_all_to_all(t, e) || grouped_by_consumer(t, edge))
         return topology_producers(t, e, number);
     return (struct range){number, number + 1};
@@ -182,6 +321,8 @@ struct range topology_group_consumers(const struct topology *t, uint32_t e, uint
     const struct pliant_edge_spec *edge = &t->job->edges[e];
     uint32_t number = group - t->first_group[e];
 
+    if (t->wirings[e])
+        return t->wirings[e]->groups[number].consumers;
     if (topology_all_to_all(t, e) || !grouped_by_consumer(t, edge))
         return topology_consumers(t, e, number);
     return (struct range){number, number + 1};

@@ -71,10 +71,7 @@ void rpc_link_close(struct rpc_link **l)
     if (!old)
         return;
     *l = NULL;
-    wire_message_close(&old->message);
-    if (old->socket)
-        wire_monitor_close(old->socket, &old->monitor);
-    zsock_destroy(&old->socket);
+    wire_close(&old->socket, &old->monitor, &old->message);
     mem_free(NULL, old);
 }
 

@@ -217,10 +217,7 @@ void rpc_server_close(struct rpc_server **s)
     if (!old)
         return;
     *s = NULL;
-    wire_message_close(&old->message);
-    if (old->socket)
-        wire_monitor_close(old->socket, &old->monitor);
-    zsock_destroy(&old->socket);
+    wire_close(&old->socket, &old->monitor, &old->message);
     vec_free(NULL, &old->connections);
     vec_free(NULL, &old->gone);
     mem_free(NULL, old);

@@ -29,13 +29,6 @@ void wire_message_init(struct wire_message *m)
     zmq_msg_init(&m->body);
 }
 
-void wire_message_close(struct wire_message *m)
-{
-    zmq_msg_close(&m->id);
-    zmq_msg_close(&m->header);
-    zmq_msg_close(&m->body);
-}
-
 /* A frame into *frame, whose former content goes. */
 static bool take(void *socket, zmq_msg_t *frame)
 {
@@ -207,11 +200,15 @@ zsock_t *wire_monitor(zsock_t *socket, int events)
     return monitor;
 }
 
-void wire_monitor_close(zsock_t *socket, zsock_t **monitor)
+void wire_close(zsock_t **socket, zsock_t **monitor, struct wire_message *m)
 {
+    zmq_msg_close(&m->id);
+    zmq_msg_close(&m->header);
+    zmq_msg_close(&m->body);
     if (*monitor)
-        zmq_socket_monitor(zsock_resolve(socket), NULL, 0);
+        zmq_socket_monitor(zsock_resolve(*socket), NULL, 0);
     zsock_destroy(monitor);
+    zsock_destroy(socket);
 }
 
 int wire_event(zsock_t *monitor, uint16_t *ret_event, uint32_t *ret_value)

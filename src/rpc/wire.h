@@ -16,7 +16,6 @@ struct wire_message {
 };
 
 void wire_message_init(struct wire_message *m);
-void wire_message_close(struct wire_message *m);
 
 /* 1: a message is in *m and in the fault, header, body and size of *ret, however broken it is; all
  * its frames have been taken. 0: nothing there. */
@@ -35,7 +34,9 @@ int wire_check_endpoint(const char *endpoint, struct spec_error *err);
 
 /* Watch a socket: the end from which wire_event() reads; NULL: errno says why. */
 zsock_t *wire_monitor(zsock_t *socket, int events);
-void wire_monitor_close(zsock_t *socket, zsock_t **monitor);
+
+/* The end of a socket, its monitor and its messages; what is not there is passed over. */
+void wire_close(zsock_t **socket, zsock_t **monitor, struct wire_message *m);
 
 /* 1: the next event and its value (most often a descriptor); 0: none. */
 int wire_event(zsock_t *monitor, uint16_t *ret_event, uint32_t *ret_value);

@@ -332,6 +332,7 @@ static int resolve(const struct case_file *c, struct options *options, struct pl
 {
     int r = options_add_job(options, &c->doc, c->job.config, c->job.group, err);
 
+    options->all_blocking = pliant_job_is_batch(c->job.job);
     if (!r)
         r = options_resolve(options, cfg, err);
     return r ? r : sim_check_job(&c->job, cfg, err);

@@ -9,7 +9,7 @@
 
 int host_init(struct host *h, const struct pliant_job *job, const struct pliant_alloc *alloc)
 {
-    *h = (struct host){.alloc = alloc, .n_vertices = pliant_job_vertices(job)};
+    *h = (struct host){.alloc = alloc, .job = job, .n_vertices = pliant_job_vertices(job)};
     cluster_init(&h->cluster, alloc);
     queue_init(&h->queue, alloc);
     h->vertices = mem_zero(alloc, h->n_vertices, sizeof *h->vertices);
@@ -21,6 +21,8 @@ void host_free(struct host *h)
     for (uint32_t v = 0; h->vertices && v < h->n_vertices; v++)
         vec_free(h->alloc, &h->vertices[v]);
     mem_free(h->alloc, h->vertices);
+    vec_free(h->alloc, &h->outputs);
+    vec_free(h->alloc, &h->bytes);
     queue_free(&h->queue);
     cluster_free(&h->cluster);
 }
@@ -138,6 +140,65 @@ static void checkpoint_event(struct host *h, const struct answer *a, struct plia
     ev->checkpoint.path = h->path;
 }
 
+/* ---- what tasks write ------------------------------------------------------------------------ */
+
+static int64_t draw(struct host *h, const struct job_range *range)
+{
+    return range->min +
+           (int64_t)prng_below(&h->prng, (uint64_t)range->max - (uint64_t)range->min + 1);
+}
+
+static bool writes(const struct host *h, pliant_vertex_id vertex)
+{
+    return h->sims && h->sims[vertex.v - 1].sim.bytes.min != JOB_SIM_UNSET;
+}
+
+/* Room for the event that tells it. */
+static int reserve_outputs(struct host *h, const struct pliant_task *task)
+{
+    size_t n_outputs = 0, n_bytes = 0;
+
+    for (size_t e = 0; writes(h, task->vertex) && e < pliant_job_edges(h->job); e++) {
+        if (pliant_job_edge(h->job, e)->from != task->vertex.v - 1)
+            continue;
+        n_outputs++;
+        n_bytes += pliant_subpartitions(h->sched, e, task->subtask);
+    }
+    return vec_reserve(h->alloc, &h->outputs, n_outputs) &&
+                   vec_reserve(h->alloc, &h->bytes, n_bytes)
+               ? 0
+               : -ENOMEM;
+}
+
+/* Evenly over the subpartitions, the rest to the first ones. */
+static void write_output(struct host *h, size_t edge, uint32_t n)
+{
+    const struct job_range *range = &h->sims[pliant_job_edge(h->job, edge)->from].sim.bytes;
+    uint64_t bytes = (uint64_t)draw(h, range), *first = h->bytes.v + h->bytes.n;
+
+    for (uint32_t i = 0; i < n; i++)
+        h->bytes.v[h->bytes.n++] = bytes / n + (i < bytes % n);
+    h->outputs.v[h->outputs.n++] =
+        (struct pliant_output){.edge = (uint32_t)edge, .n = n, .bytes = first};
+}
+
+static void finished_event(struct host *h, const struct pliant_task *task, struct pliant_event *ev)
+{
+    h->outputs.n = h->bytes.n = 0;
+    for (size_t e = 0; writes(h, task->vertex) && e < pliant_job_edges(h->job); e++) {
+        uint32_t n = pliant_job_edge(h->job, e)->from == task->vertex.v - 1
+                         ? pliant_subpartitions(h->sched, e, task->subtask)
+                         : 0;
+
+        if (n > 0)
+            write_output(h, e, n);
+    }
+    ev->kind = PLIANT_EV_TASK_FINISHED;
+    ev->finished.task = *task;
+    ev->finished.outputs = h->outputs.v;
+    ev->finished.n_outputs = h->outputs.n;
+}
+
 static void grant_event(const struct host *h, const struct answer *a, struct pliant_event *ev)
 {
     const struct cluster_node *node = cluster_at(&h->cluster, a->grant.node, a->grant.incarnation);
@@ -153,7 +214,6 @@ bool host_answer(struct host *h, struct pliant_event *ret)
     static const enum pliant_event_kind task_kinds[] = {
         [ANSWER_INITIALIZING] = PLIANT_EV_TASK_INITIALIZING,
         [ANSWER_RUNNING] = PLIANT_EV_TASK_RUNNING,
-        [ANSWER_FINISHED] = PLIANT_EV_TASK_FINISHED,
         [ANSWER_CANCELED] = PLIANT_EV_TASK_CANCELED,
     };
     const struct answer a = queue_take(&h->queue);
@@ -167,10 +227,12 @@ bool host_answer(struct host *h, struct pliant_event *ret)
         break;
     case ANSWER_INITIALIZING:
     case ANSWER_RUNNING:
-    case ANSWER_FINISHED:
     case ANSWER_CANCELED:
         ret->kind = task_kinds[a.kind];
         ret->task = a.task;
+        break;
+    case ANSWER_FINISHED:
+        finished_event(h, &a.task, ret);
         break;
     case ANSWER_FAILED:
         ret->kind = PLIANT_EV_TASK_FAILED;
@@ -204,12 +266,6 @@ static void initializes(struct host *h, const struct pliant_task *task)
         a->phase = PHASE_INITIALIZING;
 }
 
-static int64_t draw(struct host *h, const struct job_range *range)
-{
-    return range->min +
-           (int64_t)prng_below(&h->prng, (uint64_t)range->max - (uint64_t)range->min + 1);
-}
-
 /* It runs: from here on its vertex says when it ends or fails. */
 static int runs(struct host *h, int64_t now_ms, const struct pliant_task *task)
 {
@@ -221,6 +277,8 @@ static int runs(struct host *h, int64_t now_ms, const struct pliant_task *task)
         return 0;
     a->phase = PHASE_RUNNING;
     if (sim && sim->duration_ms.min != JOB_SIM_UNSET)
+        r = reserve_outputs(h, task);
+    if (!r && sim && sim->duration_ms.min != JOB_SIM_UNSET)
         r = answer_after(h, now_ms, draw(h, &sim->duration_ms),
                          (struct answer){.kind = ANSWER_FINISHED, .task = *task});
     if (!r && sim && sim->fail_every_ms != JOB_SIM_UNSET)

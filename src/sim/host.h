@@ -38,6 +38,7 @@ struct attempts VEC(struct attempt);
 
 struct host {
     const struct pliant_alloc *alloc;
+    const struct pliant_job *job;
     const struct pliant_sched *sched;
     struct sim_latency latency;
     const struct job_vertex_spec *sims; /* [n_vertices], or NULL: nothing special */
@@ -52,9 +53,11 @@ struct host {
     uint64_t epoch;    /* of tasks that were started together; over when one is canceled */
     bool broken;       /* a task of the epoch failed: no checkpoint of it can be complete */
     uint64_t stop_id;  /* the savepoint that a stop waits for; 0: none */
-    char dir[PLIANT_CAUSE_MAX + 1];   /* of the last savepoint asked for */
-    char path[PLIANT_CAUSE_MAX + 64]; /* in the event that host_answer() made */
-    bool creation_fails;              /* the next answer to RESERVE, with this cause */
+    struct VEC(struct pliant_output) outputs; /* in the event that host_answer() made */
+    struct VEC(uint64_t) bytes;               /* of all of them */
+    char dir[PLIANT_CAUSE_MAX + 1];           /* of the last savepoint asked for */
+    char path[PLIANT_CAUSE_MAX + 64];         /* in the event that host_answer() made */
+    bool creation_fails;                      /* the next answer to RESERVE, with this cause */
     bool creation_recoverable;
     char creation_cause[PLIANT_CAUSE_MAX + 1];
 };

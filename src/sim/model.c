@@ -610,12 +610,13 @@ static bool by_region(const struct model *m)
     return m->regions.on || (m->cfg->adaptive_failover == PLIANT_FAILOVER_REGION && !of_group(m));
 }
 
-/* The job moves because nodes drain that it uses, or because others shall have slots that it
- * uses; not before the rest suffices or the end is near [S-DRN-5]. Only `worth` may start over
- * elsewhere while the tasks still start. */
+/* The job moves because nodes drain that it uses, not before there is room for all of it or the end
+ * is near [S-DRN-5]; or because others shall have slots that it uses, not before the rest suffices
+ * or the end is near. Only `worth` may start over elsewhere while the tasks still start. */
 static void move_begins(struct model *m, bool drains, int64_t now_ms)
 {
     int64_t lead_ms = m->longest_ms + CHECKPOINT_MARGIN_MS, end_at_ms = PLIANT_NEVER;
+    uint32_t needed = (uint32_t)m->plan.slots.n, least = sum_of_groups(m, m->min);
     bool any_owed = false;
 
     for (size_t i = 0; i < m->nodes.n; i++) {
@@ -631,10 +632,12 @@ static void move_begins(struct model *m, bool drains, int64_t now_ms)
         broken(m, "the drain budget pays for drains", "%s", drains ? "none" : "one");
     if (lead_ms < m->cfg->drain_lead_ms)
         lead_ms = m->cfg->drain_lead_ms;
-    if (m->cfg->rescale_policy != PLIANT_POLICY_WORTH && !by_region(m) &&
-        m->plan.slots.n > offered(m) && now_ms < end_at_ms - lead_ms)
-        broken(m, "a move waits for slots, or for the end", "%zu slots, not %" PRIu32,
-               m->plan.slots.n, offered(m));
+    if (!drains && least < needed)
+        needed = least;
+    if (m->cfg->rescale_policy != PLIANT_POLICY_WORTH && !by_region(m) && needed > offered(m) &&
+        now_ms < end_at_ms - lead_ms)
+        broken(m, "a move waits for slots, or for the end", "%" PRIu32 " slots, not %" PRIu32,
+               needed, offered(m));
 }
 
 /* What starts now is not the whole job. */

@@ -38,3 +38,17 @@ void json_doc(struct json *j, const char *key, const struct doc *d)
     }
     json_end(j, d->kind == DOC_MAP ? '}' : ']');
 }
+
+char *json_doc_text(const struct doc *d, const char *if_none)
+{
+    struct json j;
+    char *text;
+
+    if (!d || d->kind == DOC_NULL)
+        return strdup(if_none);
+    json_init(&j, NULL);
+    json_doc(&j, NULL, d);
+    text = j.error ? NULL : strndup(j.v, j.n);
+    json_free(&j);
+    return text;
+}

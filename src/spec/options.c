@@ -19,6 +19,7 @@
 
 /* Names below these are Pliant's to know; a typo there is an error. */
 static const char *const prefixes[] = {
+    "execution.batch.adaptive.auto-parallelism",
     "execution.checkpointing",
     "heartbeat",
     "jobmanager.adaptive-scheduler",
@@ -422,6 +423,7 @@ int options_resolve(const struct options *o, struct pliant_config *ret, struct s
 
     pliant_config_init(&cfg);
     cfg.worker_group = o->worker_group;
+    cfg.all_blocking = o->all_blocking;
     for (size_t i = 0; (option = pliant_option_at(i)) != NULL; i++) {
         const struct option_setting *s = winner(o, option);
 

@@ -48,8 +48,8 @@ struct option_setting {
 
 struct options {
     struct VEC(struct option_setting) settings;
-    struct VEC(char *) ignored; /* names that other parts of Flink read */
-    bool worker_group;          /* the job is one: its defaults hold */
+    struct VEC(char *) ignored;      /* names that other parts of Flink read */
+    bool worker_group, all_blocking; /* what the job is: its defaults hold */
 };
 
 int options_read(struct options *o, const char *path, struct spec_error *err);

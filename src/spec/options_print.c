@@ -14,6 +14,7 @@ static const struct {
     {"jobmanager.adaptive-scheduler.submission.resource-wait-timeout", "Waiting for resources"},
     {"jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling", "Executing"},
     {"jobmanager.adaptive-scheduler.prefer-minimal-taskmanagers", "Placement"},
+    {"execution.batch.adaptive.auto-parallelism.enabled", "Batch jobs"},
     {"execution.checkpointing.interval", "Checkpoints"},
     {"restart-strategy.type", "Failures"},
     {"pliant.drain.lead", "Drains"},
@@ -42,6 +43,8 @@ static const char *type_name(enum pliant_option_type type)
         return "duration";
     case PLIANT_OPTION_INT:
         return "integer";
+    case PLIANT_OPTION_SIZE:
+        return "size";
     case PLIANT_OPTION_DOUBLE:
         return "number";
     case PLIANT_OPTION_BOOL:

@@ -154,9 +154,13 @@ static struct state restart(struct pliant_sched *s, const struct failure *failur
     return restarting(s, decision->backoff_ms, false, why);
 }
 
+/* Slots that only others of the pool wait for are not used until their end: the job gets smaller
+ * now, if it may. Slots that are lost at the end are [S-DRN-5]. */
 static bool fits(const struct pliant_sched *s)
 {
-    return s->graph.n_units <= s->pool.n_offered;
+    if (s->graph.n_units <= s->pool.n_offered)
+        return true;
+    return !drain_any(s) && s->pool.n_offered >= s->bounds.minimal;
 }
 
 const struct way adaptive_way = {

@@ -2,7 +2,8 @@
  *
  * From the notice on a draining node's slots are out of the pool; its tasks go on. A checkpoint
  * is asked for at once, and the job is moved when it is done and the present parallelism fits on
- * the other slots; else as late as is safe.
+ * the other slots; else as late as is safe. Slots that the pool wants back leave in the same way,
+ * but a smaller parallelism that suffices fits as well.
  *
  * Units   ms
  * Source  S-DRN-1..11

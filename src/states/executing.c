@@ -401,7 +401,7 @@ static size_t deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_
     list[6] = &e->collateral.end;
     list[7] = &s->regional.due;
     list[8] = &s->regional.give_up;
-    list[9] = &s->scheduling.timeout;
+    list[9] = &s->scheduling.line.timeout;
     return 10 + checkpointing_deadlines(&e->checkpointing, list + 10);
 }
 
@@ -422,8 +422,8 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
         return collateral_over(s);
     if (due == &s->regional.due || due == &s->regional.give_up)
         return regional_on_due(s, due);
-    if (due == &s->scheduling.timeout)
-        return scheduling_timed_out(s);
+    if (due == &s->scheduling.line.timeout)
+        return line_timed_out(s);
     if (due == &e->check || due == &e->again) {
         deadline_clear(due);
         return due == &e->check ? first_check(s) : trigger(s);

@@ -594,7 +594,9 @@ static void deliver(struct pliant_sched *s, const struct pliant_event *ev)
         task_end_of_data(s, ev->task);
         return;
     case PLIANT_EV_TASK_FINISHED:
-        task_became(s, ev->task, PLIANT_TASK_FINISHED);
+        if (s->way->decides)
+            batching_wrote(s, ev);
+        task_became(s, ev->finished.task, PLIANT_TASK_FINISHED);
         return;
     case PLIANT_EV_TASK_CANCELED:
         task_became(s, ev->task, PLIANT_TASK_CANCELED);
@@ -643,6 +645,7 @@ int machine_step(struct pliant_sched *s, int64_t now_ms, const struct pliant_eve
     run_due(s);
     if (!s->no_memory)
         deliver(s, ev);
+    line_watch(s);
     run_due(s);
     return_reclaimed(s);
     return s->no_memory ? -ENOMEM : 0;

@@ -40,6 +40,7 @@ static void forget_graph(struct regional *r)
     }
     mem_free(r->alloc, r->owner);
     r->owner = NULL;
+    r->owner_cap = 0;
     r->on = false;
 }
 
@@ -72,6 +73,43 @@ void regional_find(struct pliant_sched *s, bool rewire)
         sched_no_memory(s);
     else
         s->regional.on = true;
+}
+
+void regional_begin(struct pliant_sched *s)
+{
+    struct regional *r = &s->regional;
+
+    forget_graph(r);
+    if (topology_begin(&r->topology, s->job, s->alloc) < 0 ||
+        regions_begin(&r->regions, s->alloc) < 0 ||
+        restart_search_init(&r->search, &r->topology, &r->regions, s->alloc) < 0)
+        sched_no_memory(s);
+    else
+        r->on = true;
+}
+
+static bool owner_room(struct regional *r)
+{
+    size_t cap;
+
+    if (r->regions.n <= r->owner_cap)
+        return true;
+    cap = vec_grown(r->owner_cap, r->regions.n);
+    if (!array_grow(r->alloc, &r->owner, r->owner_cap, cap, sizeof *r->owner))
+        return false;
+    r->owner_cap = cap;
+    return true;
+}
+
+void regional_add(struct pliant_sched *s, uint32_t vertex, uint32_t parallelism,
+                  const struct range *const *ranges)
+{
+    struct regional *r = &s->regional;
+
+    if (topology_add(&r->topology, vertex, parallelism, ranges) < 0 ||
+        regions_add_single(&r->regions, parallelism) < 0 || restart_search_add(&r->search) < 0 ||
+        !owner_room(r))
+        sched_no_memory(s);
 }
 
 void regional_end(struct pliant_sched *s)

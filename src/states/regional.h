@@ -34,6 +34,7 @@ struct regional {
     struct topology topology;
     struct regions regions;
     struct restart_search search;
+    size_t owner_cap;
     uint32_t *owner;             /* [regions] serial of the plan that restarts it; 0: none does */
     struct VEC(uint32_t) fallen; /* tasks that failed in this step, until somebody decides */
     struct VEC(struct restart_plan) plans; /* plan of serial n: plans.v[n - base] */
@@ -57,6 +58,11 @@ void regional_free(struct regional *r);
 /* The regions of the present graph; `rewire`: a pointwise edge between different parallelisms is
  * all-to-all [S-CEG-11]. */
 void regional_find(struct pliant_sched *s, bool rewire);
+/* None yet, of a graph whose vertices get their tasks one after the other ... */
+void regional_begin(struct pliant_sched *s);
+/* ... now one did, each task a region. `ranges` as of topology_add(). */
+void regional_add(struct pliant_sched *s, uint32_t vertex, uint32_t parallelism,
+                  const struct range *const *ranges);
 /* The graph has ended. */
 void regional_end(struct pliant_sched *s);
 

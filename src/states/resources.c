@@ -37,17 +37,34 @@ bool achievable_is_target(struct pliant_sched *s)
     return achievable(s, pool_n_free(&s->pool)) && same(s, s->target);
 }
 
+/* By the batch way: of all tasks that have yet to end each takes one, and one is enough. Never 0,
+ * so that nobody takes it for a job that has ended. */
+uint64_t desired_slots(const struct pliant_sched *s)
+{
+    uint32_t open = s->graph.n_tasks - s->graph.n_finished;
+
+    if (!s->way->decides)
+        return s->bounds.desired;
+    return open > 0 ? open : 1;
+}
+
+uint64_t minimal_slots(const struct pliant_sched *s)
+{
+    return s->way->decides ? 1 : s->bounds.minimal;
+}
+
 void declare(struct pliant_sched *s)
 {
     struct pliant_action *act;
+    uint64_t desired = desired_slots(s);
 
-    if (s->has_declared && s->declared_slots == s->bounds.desired)
+    if (s->has_declared && s->declared_slots == desired)
         return;
     s->has_declared = true;
-    s->declared_slots = s->bounds.desired;
+    s->declared_slots = desired;
     act = emit(s, PLIANT_ACT_DECLARE);
-    act->declare.desired = (uint32_t)s->bounds.desired;
-    act->declare.min = (uint32_t)s->bounds.minimal;
+    act->declare.desired = (uint32_t)desired;
+    act->declare.min = (uint32_t)minimal_slots(s);
 }
 
 /* ---- the plan --------------------------------------------------------------------------- */
@@ -335,7 +352,7 @@ static void give_back_idle(struct pliant_sched *s, struct release *r, bool whole
  * use at all go first: only a whole node is of use to whoever provides it. */
 void release_idle(struct pliant_sched *s)
 {
-    uint64_t offered = s->pool.n_offered, desired = s->bounds.desired;
+    uint64_t offered = s->pool.n_offered, desired = desired_slots(s);
     struct release r;
 
     if (offered <= desired || !idle_too_long(s, s->pool.idle_first))

@@ -21,6 +21,7 @@
 #include "graph/job.h"
 #include "graph/pool.h"
 #include "graph/reports.h"
+#include "states/batching.h"
 #include "states/checkpointing.h"
 #include "states/regional.h"
 #include "states/scheduling.h"
@@ -220,6 +221,7 @@ struct pliant_sched {
     struct execution graph;
     struct regional regional;
     struct scheduling scheduling;
+    struct batching batching;
     struct plan plan;
     struct previous previous;
     uint32_t *target;           /* [n_vertices]: what a rescale aims at, while the state says so */
@@ -292,6 +294,7 @@ struct state_ops {
 /* What is different with another scheduler. Where nothing is said the state is Executing. */
 struct way {
     bool rescales;                                 /* parallelism follows the slots */
+    bool decides;                                  /* ... the data that a vertex reads */
     struct state (*start)(struct pliant_sched *s); /* in Created */
     void (*find)(struct pliant_sched *s);  /* the regions of a graph that begins or is read */
     void (*begin)(struct pliant_sched *s); /* the first tasks start */
@@ -316,7 +319,7 @@ struct way {
     bool (*fits)(const struct pliant_sched *s); /* ... and there is room for it elsewhere */
 };
 
-extern const struct way adaptive_way, default_way;
+extern const struct way adaptive_way, default_way, batch_way;
 
 extern const struct state_ops created_ops, waiting_ops, creating_ops, retrying_ops, executing_ops,
     restarting_ops, failing_ops, canceling_ops, stopping_ops, finished_ops, launching_ops;
@@ -372,6 +375,9 @@ bool achievable_differs(struct pliant_sched *s); /* ... with all slots, from the
 bool achievable_is_target(struct pliant_sched *s);
 /* Aim at what all slots allow: it becomes s->target; false: not sufficient, no target. */
 bool target_aim(struct pliant_sched *s);
+/* Slots that would be of use, and that it needs. */
+uint64_t desired_slots(const struct pliant_sched *s);
+uint64_t minimal_slots(const struct pliant_sched *s);
 void declare(struct pliant_sched *s);
 /* Compute s->plan from the free slots; false: not sufficient. */
 bool plan_compute(struct pliant_sched *s);

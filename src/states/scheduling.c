@@ -3,14 +3,15 @@
 
 #include <stdio.h>
 
+#include "states/batching.h"
 #include "states/drains.h"
-#include "states/seating.h"
 
 /* ---- life ------------------------------------------------------------------------------- */
 
 void scheduling_init(struct scheduling *g, const struct pliant_alloc *a)
 {
-    *g = (struct scheduling){.alloc = a, .timeout = DEADLINE_NONE};
+    *g = (struct scheduling){.alloc = a};
+    line_init(&g->line, a);
 }
 
 static void forget_graph(struct scheduling *g)
@@ -22,118 +23,88 @@ static void forget_graph(struct scheduling *g)
     if (g->results.topology)
         results_free(&g->results);
     mem_free(g->alloc, g->phase);
-    mem_free(g->alloc, g->first_unit);
-    mem_free(g->alloc, g->units);
     g->phase = NULL;
-    g->first_unit = g->units = NULL;
+    g->phase_cap = 0;
     g->on = false;
-    g->line.n = 0;
-    deadline_clear(&g->timeout);
+    line_empty(&g->line);
 }
 
 void scheduling_free(struct scheduling *g)
 {
     forget_graph(g);
-    vec_free(g->alloc, &g->line);
+    line_free(&g->line);
 }
 
 void scheduling_end(struct pliant_sched *s)
 {
     forget_graph(&s->scheduling);
+    batching_end(s);
 }
 
 void scheduling_leave(struct pliant_sched *s)
 {
-    s->scheduling.line.n = 0;
-    deadline_clear(&s->scheduling.timeout);
+    line_empty(&s->scheduling.line);
 }
 
-static bool number_units(struct pliant_sched *s)
+static bool phase_room(struct pliant_sched *s)
 {
     struct scheduling *g = &s->scheduling;
+    size_t cap = g->phase_cap, regions = s->regional.regions.n;
 
-    g->n_units = 0;
-    g->first_unit = mem_zero(s->alloc, s->job->n_groups, sizeof *g->first_unit);
-    for (uint32_t k = 0; g->first_unit && k < s->job->n_groups; k++) {
-        g->first_unit[k] = g->n_units;
-        g->n_units += s->bounds.groups[k].hi;
-    }
-    g->units = g->first_unit ? mem_zero(s->alloc, (size_t)g->n_units + 1, sizeof *g->units) : NULL;
-    return g->units != NULL;
+    if (regions <= cap)
+        return true;
+    cap = vec_grown(cap, regions);
+    if (!array_grow(s->alloc, &g->phase, g->phase_cap, cap, sizeof *g->phase))
+        return false;
+    g->phase_cap = cap;
+    return true;
 }
 
-/* Without rewiring: parallelism is what the job says, and so is every edge. */
+/* Without rewiring: parallelism is what the job says, or will follow from its data, and so is every
+ * edge. */
 static void find(struct pliant_sched *s)
 {
     struct scheduling *g = &s->scheduling;
     struct regional *r = &s->regional;
 
-    regional_find(s, false);
+    forget_graph(g);
+    if (s->way->decides)
+        regional_begin(s);
+    else
+        regional_find(s, false);
     if (s->no_memory)
         return;
-    forget_graph(g);
     if (inputs_init(&g->inputs, &r->topology, &r->regions, s->alloc) < 0 ||
         releases_init(&g->releases, &r->topology, &r->regions, s->alloc) < 0 ||
-        results_init(&g->results, &r->topology, s->alloc) < 0 || !number_units(s) ||
-        !(g->phase = mem_zero(s->alloc, (size_t)r->regions.n + 1, sizeof *g->phase)))
+        results_init(&g->results, &r->topology, s->alloc) < 0 || !phase_room(s))
         sched_no_memory(s);
     else
         g->on = true;
+    if (g->on)
+        line_begin(s);
+    if (g->on && s->way->decides)
+        batching_begin(s);
 }
 
-/* ---- the line --------------------------------------------------------------------------- */
-
-/* At least 1 ms: with no delay either, a job without slots would restart for ever within one step.
- */
-static int64_t patience_ends(const struct pliant_sched *s, const struct asking *asking)
-{
-    int64_t timeout_ms = s->cfg.slot_request_timeout_ms;
-
-    return instant_after(asking->since_ms, timeout_ms > 0 ? timeout_ms : 1);
-}
-
-static void arm_timeout(struct pliant_sched *s)
+void scheduling_add(struct pliant_sched *s, uint32_t v)
 {
     struct scheduling *g = &s->scheduling;
-    int64_t at_ms = g->line.n > 0 ? patience_ends(s, &g->line.v[0]) : PLIANT_NEVER;
 
-    if (at_ms == PLIANT_NEVER)
-        deadline_clear(&g->timeout);
-    else if (at_ms != g->timeout.at_ms)
-        deadline_arm(&g->timeout, &s->clock, at_ms);
+    if (inputs_add(&g->inputs, v) < 0 || releases_add(&g->releases) < 0 ||
+        results_add(&g->results, v) < 0 || !phase_room(s))
+        sched_no_memory(s);
+    line_add(s);
 }
+
+/* ---- asking for slots -------------------------------------------------------------------- */
 
 static void ask(struct pliant_sched *s, uint32_t region)
 {
     struct scheduling *g = &s->scheduling;
-    struct asking *place;
 
-    if (s->state.id != PLIANT_EXECUTING || s->regional.owner[region] != 0 ||
-        g->phase[region] != REGION_IDLE || !inputs_ready(&g->inputs, region))
-        return;
-    place = vec_push(s->alloc, &g->line);
-    if (!place) {
-        sched_no_memory(s);
-        return;
-    }
-    *place = (struct asking){region, s->clock.now_ms};
-    g->phase[region] = REGION_WAITS;
-    g->news = true;
-}
-
-static void leave_line(struct pliant_sched *s, uint32_t region)
-{
-    struct scheduling *g = &s->scheduling;
-    size_t kept = 0;
-
-    if (g->phase[region] != REGION_WAITS)
-        return;
-    for (size_t i = 0; i < g->line.n; i++)
-        if (g->line.v[i].region != region)
-            g->line.v[kept++] = g->line.v[i];
-    g->line.n = kept;
-    g->phase[region] = REGION_IDLE;
-    arm_timeout(s);
+    if (s->state.id == PLIANT_EXECUTING && s->regional.owner[region] == 0 &&
+        g->phase[region] == REGION_IDLE && inputs_ready(&g->inputs, region))
+        line_ask(s, region);
 }
 
 static void ready(void *ctx, uint32_t region)
@@ -144,173 +115,13 @@ static void ready(void *ctx, uint32_t region)
 /* What it would read is about to be made anew. */
 static void waits(void *ctx, uint32_t region)
 {
-    leave_line(ctx, region);
+    line_leave(ctx, region);
 }
 
-/* ---- slots for those in line ------------------------------------------------------------ */
-
-static uint32_t *claim_of(struct pliant_sched *s, uint32_t task)
+void scheduling_ask_vertex(struct pliant_sched *s, uint32_t v)
 {
-    const struct topology *t = &s->regional.topology;
-    uint32_t v = t->vertex_of[task];
-
-    return &s->scheduling
-                .units[s->scheduling.first_unit[s->job->group_of[v]] + task - t->first_task[v]];
-}
-
-static bool homeless(struct pliant_sched *s, uint32_t task)
-{
-    const struct topology *t = &s->regional.topology;
-    uint32_t v = t->vertex_of[task];
-
-    return seating_home(s, s->job->group_of[v], task - t->first_task[v]) == POOL_NONE;
-}
-
-/* Free slots that a region needs beside those claimed in this round; they are claimed for it if
- * there are so many. */
-static bool claim(struct pliant_sched *s, uint32_t region, uint32_t *n_free)
-{
-    const struct regions *r = &s->regional.regions;
-    uint32_t need = 0, last = r->first[region + 1];
-
-    for (uint32_t k = r->first[region]; k < last; k++) {
-        uint32_t *unit = claim_of(s, r->members[k]);
-
-        if (*unit == s->scheduling.round || *unit == UINT32_MAX || !homeless(s, r->members[k]))
-            continue;
-        *unit = UINT32_MAX; /* until it is decided */
-        need++;
-    }
-    for (uint32_t k = r->first[region]; k < last; k++) {
-        uint32_t *unit = claim_of(s, r->members[k]);
-
-        if (*unit == UINT32_MAX)
-            *unit = need <= *n_free ? s->scheduling.round : 0;
-    }
-    if (need > *n_free)
-        return false;
-    *n_free -= need;
-    return true;
-}
-
-static void next_round(struct scheduling *g)
-{
-    if (++g->round != UINT32_MAX)
-        return;
-    for (uint32_t i = 0; i < g->n_units; i++)
-        g->units[i] = 0;
-    g->round = 1;
-}
-
-static size_t add_tasks(struct pliant_sched *s, uint32_t region, struct sort_item *items, size_t n)
-{
-    const struct regions *r = &s->regional.regions;
-    const struct topology *t = &s->regional.topology;
-
-    for (uint32_t k = r->first[region]; k < r->first[region + 1]; k++) {
-        uint32_t v = t->vertex_of[r->members[k]];
-
-        items[n++] =
-            (struct sort_item){s->topological_rank[v], r->members[k] - t->first_task[v], v};
-    }
-    return n;
-}
-
-/* Those in line that fit into the free slots, first come, first served; who needs too many is
- * passed by. They leave the line. */
-static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
-{
-    struct scheduling *g = &s->scheduling;
-    const struct regions *r = &s->regional.regions;
-    uint32_t n_free = pool_n_free(&s->pool);
-    size_t kept = 0, most = 0, n = 0;
-    struct sort_item *items;
-
-    for (size_t i = 0; i < g->line.n; i++)
-        most += r->first[g->line.v[i].region + 1] - r->first[g->line.v[i].region];
-    *ret_n = 0;
-    items = outbox_block(s, 2 * most + 1, sizeof *items);
-    if (!items)
-        return NULL;
-    next_round(g);
-    for (size_t i = 0; i < g->line.n; i++) {
-        struct asking asking = g->line.v[i];
-
-        if (!claim(s, asking.region, &n_free)) {
-            g->line.v[kept++] = asking;
-            continue;
-        }
-        g->phase[asking.region] = REGION_STARTED;
-        n = add_tasks(s, asking.region, items, n);
-    }
-    g->line.n = kept;
-    sort_items(items, items + most, n);
-    *ret_n = n;
-    return items;
-}
-
-static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
-{
-    seating_take(s, tasks, n);
-    if (s->no_memory)
-        return;
-    for (size_t k = 0; k < n; k++) {
-        const struct task *task = &s->graph.vertices[tasks[k].value].tasks[tasks[k].minor];
-        uint32_t node = s->pool.slots.v[task->slot].node;
-
-        results_begin(&s->scheduling.results,
-                      regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
-                      pool_node(&s->pool, node)->arrival);
-    }
-    deploy_tasks(s, tasks, n);
-}
-
-/* One that starts may give another one a home, in the slot of their unit. */
-static void serve(struct pliant_sched *s)
-{
-    struct scheduling *g = &s->scheduling;
-
-    while (g->news && g->line.n > 0 && !s->no_memory) {
-        size_t n;
-        const struct sort_item *tasks = who_fits(s, &n);
-
-        g->news = n > 0;
-        if (n > 0)
-            start_tasks(s, tasks, n);
-    }
-    g->news = false;
-    arm_timeout(s);
-}
-
-struct state scheduling_timed_out(struct pliant_sched *s)
-{
-    struct scheduling *g = &s->scheduling;
-    struct failure failure = {.class = {.recoverable = true},
-                              .why = WHY(PLIANT_REASON_NOT_ENOUGH_RESOURCES)};
-    size_t gone = 0;
-    char cause[96];
-
-    snprintf(cause, sizeof cause, "not enough resources: slots were not there within %lld ms",
-             (long long)s->cfg.slot_request_timeout_ms);
-    for (; gone < g->line.n && patience_ends(s, &g->line.v[gone]) <= s->clock.now_ms; gone++) {
-        uint32_t region = g->line.v[gone].region, v, i;
-        struct task *task = regional_task(
-            s, s->regional.regions.members[s->regional.regions.first[region]], &v, &i);
-
-        g->phase[region] = REGION_STARTED;
-        failure_record(s,
-                       &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
-                                                     .reason = PLIANT_REASON_NOT_ENOUGH_RESOURCES,
-                                                     .recoverable = true,
-                                                     .task = {{v + 1}, i, task->attempt},
-                                                     .cause = cause});
-        task_over(s, v, i, PLIANT_TASK_FAILED);
-    }
-    g->line.n -= gone;
-    for (size_t i = 0; i < g->line.n; i++)
-        g->line.v[i] = g->line.v[i + gone];
-    arm_timeout(s);
-    return failure_decide(s, &failure);
+    for (uint32_t i = 0; !s->no_memory && i < s->graph.parallelism[v]; i++)
+        ask(s, s->regional.regions.of_task[regional_flat(&s->regional, v, i)]);
 }
 
 /* ---- start ------------------------------------------------------------------------------ */
@@ -318,7 +129,7 @@ struct state scheduling_timed_out(struct pliant_sched *s)
 static struct state start(struct pliant_sched *s)
 {
     for (uint32_t v = 0; v < s->job->n_vertices; v++)
-        s->scratch[v] = s->job->vertices[v].parallelism;
+        s->scratch[v] = s->way->decides ? 0 : s->job->vertices[v].parallelism;
     declare(s);
     if (execution_create(&s->graph, s->scratch) < 0) {
         sched_no_memory(s);
@@ -331,25 +142,31 @@ static void begin(struct pliant_sched *s)
 {
     find(s);
     s->deployed_at_ms = s->clock.now_ms;
-    for (uint32_t task = 0; s->scheduling.on && task < s->graph.n_tasks; task++)
-        ask(s, s->regional.regions.of_task[task]);
-    serve(s);
+    if (s->scheduling.on && s->way->decides)
+        batching_decide_sources(s);
+    for (uint32_t v = 0; s->scheduling.on && v < s->job->n_vertices; v++)
+        scheduling_ask_vertex(s, v);
+    declare(s);
+    line_serve(s);
 }
 
 static struct state look(struct pliant_sched *s)
 {
     struct state next = regional_pending(&s->regional) ? regional_look(s) : STAY;
 
+    if (next.id == STATE_STAY && s->way->decides)
+        next = batching_look(s);
     if (next.id == STATE_STAY)
         next = drain_consider(s); /* who has to leave a node goes first */
-    if (next.id == STATE_STAY)
-        serve(s);
+    if (next.id == STATE_STAY) {
+        declare(s);
+        line_serve(s);
+    }
     return next;
 }
 
 static struct state resources(struct pliant_sched *s)
 {
-    s->scheduling.news = true;
     return look(s);
 }
 
@@ -389,15 +206,17 @@ static void discard(struct pliant_sched *s, uint32_t task)
 
 static void task_down(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
+    struct scheduling *g = &s->scheduling;
     uint32_t task = regional_flat(&s->regional, v, i);
 
-    s->scheduling.news = true;
     regional_task_down(s, v, i);
     if (s->graph.vertices[v].tasks[i].state != PLIANT_TASK_FINISHED) {
-        results_forget_task(&s->scheduling.results, task);
+        results_forget_task(&g->results, task);
     } else if (s->regional.owner[s->regional.regions.of_task[task]] == 0) {
-        inputs_finished(&s->scheduling.inputs, task, ready, s);
-        releases_finished(&s->scheduling.releases, task, release, s);
+        if (s->way->decides && !g->inputs.finished[task])
+            batching_task_done(s, v);
+        inputs_finished(&g->inputs, task, ready, s);
+        releases_finished(&g->releases, task, release, s);
     }
 }
 
@@ -405,13 +224,18 @@ static void task_down(struct pliant_sched *s, uint32_t v, uint32_t i)
  * has to stay until they have read it again. */
 static void owned(struct pliant_sched *s, uint32_t region)
 {
+    struct scheduling *g = &s->scheduling;
     const struct regions *r = &s->regional.regions;
 
-    leave_line(s, region);
-    s->scheduling.phase[region] = REGION_STARTED;
+    line_leave(s, region);
+    g->phase[region] = REGION_STARTED;
     for (uint32_t k = r->first[region]; k < r->first[region + 1]; k++) {
-        inputs_unfinished(&s->scheduling.inputs, r->members[k], waits, s);
-        releases_unfinished(&s->scheduling.releases, r->members[k]);
+        uint32_t task = r->members[k];
+
+        if (s->way->decides && g->inputs.finished[task])
+            batching_task_undone(s, s->regional.topology.vertex_of[task]);
+        inputs_unfinished(&g->inputs, task, waits, s);
+        releases_unfinished(&g->releases, task);
     }
 }
 
@@ -441,6 +265,8 @@ static bool has_yet_to_read(struct pliant_sched *s, uint32_t vertex, uint32_t su
 
 static bool any_has_yet_to_read(struct pliant_sched *s, uint32_t edge, struct range consumers)
 {
+    if (!topology_wired(&s->regional.topology, edge))
+        return true; /* they come yet */
     for (; consumers.first < consumers.end; consumers.first++)
         if (has_yet_to_read(s, s->job->edges[edge].to, consumers.first))
             return true;
@@ -668,23 +494,14 @@ static bool fits(const struct pliant_sched *s)
     return s->pool.n_used_leaving <= pool_n_free(&s->pool);
 }
 
-const struct way default_way = {
-    .start = start,
-    .find = find,
-    .begin = begin,
-    .look = look,
-    .resources = resources,
-    .task_down = task_down,
-    .node_lost = node_lost,
-    .available = available,
-    .owned = owned,
-    .failed = failed,
-    .carry_out = carry_out,
-    .restart = restart,
-    .gives_up = gives_up,
-    .move = move,
-    .fits = fits,
-};
+#define SCHEDULING_WAY                                                                             \
+    .start = start, .find = find, .begin = begin, .look = look, .resources = resources,            \
+    .task_down = task_down, .node_lost = node_lost, .available = available, .owned = owned,        \
+    .failed = failed, .carry_out = carry_out, .restart = restart, .gives_up = gives_up,            \
+    .move = move, .fits = fits
+
+const struct way default_way = {SCHEDULING_WAY};
+const struct way batch_way = {SCHEDULING_WAY, .decides = true};
 
 /* ---- snapshots, invariants -------------------------------------------------------------- */
 
@@ -698,8 +515,12 @@ static void nothing(void *ctx, uint32_t edge, struct range producers)
     (void)ctx, (void)edge, (void)producers;
 }
 
-void scheduling_had_finished(struct scheduling *g, uint32_t task)
+void scheduling_had_finished(struct pliant_sched *s, uint32_t task)
 {
+    struct scheduling *g = &s->scheduling;
+
+    if (s->way->decides)
+        batching_task_done(s, s->regional.topology.vertex_of[task]);
     inputs_finished(&g->inputs, task, nobody, NULL);
     releases_finished(&g->releases, task, nothing, NULL);
 }
@@ -753,38 +574,21 @@ static const char *check_inputs(struct pliant_sched *s)
     return NULL;
 }
 
-static const char *check_line(struct pliant_sched *s)
+static const char *check_regions(const struct pliant_sched *s)
 {
-    struct scheduling *g = &s->scheduling;
-    size_t waiting = 0;
+    const struct scheduling *g = &s->scheduling;
+    uint32_t waiting = 0;
 
     for (uint32_t region = 0; region < s->regional.regions.n; region++) {
+        bool free_to_go = s->regional.owner[region] == 0 && inputs_ready(&g->inputs, region);
+
         waiting += g->phase[region] == REGION_WAITS;
-        if (g->phase[region] == REGION_WAITS &&
-            (s->regional.owner[region] != 0 || !inputs_ready(&g->inputs, region)))
+        if (g->phase[region] == REGION_WAITS && !free_to_go)
             return "a region waits for slots that it could not use";
-        if (g->phase[region] == REGION_IDLE && s->regional.owner[region] == 0 &&
-            inputs_ready(&g->inputs, region))
+        if (g->phase[region] == REGION_IDLE && free_to_go)
             return "a region could start and does not ask for slots";
     }
-    if (waiting != g->line.n)
-        return "who waits for slots is miscounted";
-    for (size_t i = 0; i < g->line.n; i++)
-        if (g->line.v[i].region >= s->regional.regions.n ||
-            g->phase[g->line.v[i].region] != REGION_WAITS ||
-            (i > 0 && g->line.v[i].since_ms < g->line.v[i - 1].since_ms))
-            return "the line is out of order";
-    next_round(g);
-    for (size_t i = 0; i < g->line.n; i++) {
-        uint32_t n_free = pool_n_free(&s->pool);
-
-        if (claim(s, g->line.v[i].region, &n_free))
-            return "a region waits for slots that are there";
-    }
-    if (g->line.n > 0 && s->cfg.slot_request_timeout_ms < INT64_MAX / 2 &&
-        !deadline_armed(&g->timeout))
-        return "a region waits for slots without an end";
-    return g->line.n == 0 && deadline_armed(&g->timeout) ? "nobody waits, with a timer" : NULL;
+    return waiting != g->line.n ? "who waits for slots is not in line" : NULL;
 }
 
 const char *scheduling_check(const struct pliant_sched *const_s)
@@ -801,6 +605,10 @@ const char *scheduling_check(const struct pliant_sched *const_s)
         if (broken)
             return broken;
     }
-    broken = check_line(s);
+    broken = check_regions(s);
+    if (!broken)
+        broken = line_check(s);
+    if (!broken && s->way->decides)
+        broken = batching_check(s);
     return broken ? broken : check_inputs(s);
 }

@@ -1,9 +1,12 @@
-/* scheduling.h - the default way: fixed parallelism, region by region
+/* scheduling.h - two ways: fixed parallelism, region by region; and that of batch jobs
  *
- * All tasks are there from the start, CREATED. A region asks for slots when everything that it
- * reads from outside is consumable; its tasks start together, when there are slots for all of them.
- * It waits in line for slot.request.timeout at most, then that is a failure like any other. A
- * region that restarts is reset, and asks again.
+ * By the default way all tasks are there from the start, CREATED. A region asks for slots when
+ * everything that it reads from outside is consumable; its tasks start together, when there are
+ * slots for all of them (serving.h). A region that restarts is reset, and asks again.
+ *
+ * By the batch way (batching.h) a vertex has no tasks before its inputs are done. Then they are
+ * there, CREATED, and all goes on in the same manner, but that each task is a region, and takes a
+ * slot of its own.
  *
  * Shapes  by region, by task (topology.h)
  * Owner   scheduling_end()
@@ -15,19 +18,12 @@
 #include "graph/inputs.h"
 #include "graph/releases.h"
 #include "graph/results.h"
-#include "util/deadline.h"
-#include "util/vec.h"
+#include "states/serving.h"
 
 enum region_phase {
     REGION_IDLE,    /* waits for its inputs */
     REGION_WAITS,   /* in line for slots */
     REGION_STARTED, /* its tasks have slots, or had them */
-};
-
-/* A region in line. */
-struct asking {
-    uint32_t region;
-    int64_t since_ms;
 };
 
 struct scheduling {
@@ -36,12 +32,9 @@ struct scheduling {
     struct inputs inputs;
     struct releases releases;
     struct results results;
+    size_t phase_cap;
     uint8_t *phase; /* [regions] enum region_phase */
-    struct VEC(struct asking) line;
-    struct deadline timeout; /* of the first in line */
-    bool news; /* since the line was looked at: somebody asked, or slots may have come free */
-    uint32_t *first_unit, *units, n_units; /* [groups]; [units]: claimed in which round */
-    uint32_t round;
+    struct line line;
 };
 
 struct pliant_sched;
@@ -52,11 +45,12 @@ void scheduling_end(struct pliant_sched *s); /* the graph has ended */
 void scheduling_free(struct scheduling *g);
 /* Executing is left: nobody waits for slots any more. */
 void scheduling_leave(struct pliant_sched *s);
-/* Slots did not come in time. */
-struct state scheduling_timed_out(struct pliant_sched *s);
+/* A vertex has its tasks and regions now; then those of them that can start ask for slots. */
+void scheduling_add(struct pliant_sched *s, uint32_t v);
+void scheduling_ask_vertex(struct pliant_sched *s, uint32_t v);
 /* The first broken invariant in Executing, or NULL. */
 const char *scheduling_check(const struct pliant_sched *s);
 /* For who reads a snapshot: a task that had finished. */
-void scheduling_had_finished(struct scheduling *g, uint32_t task);
+void scheduling_had_finished(struct pliant_sched *s, uint32_t task);
 
 #endif

@@ -103,3 +103,27 @@ void seating_take(struct pliant_sched *s, const struct sort_item *tasks, size_t 
     if (homeless > 0)
         find_slots(s, tasks, n);
 }
+
+static void seat_spread(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
+{
+    uint32_t *group_slots = outbox_block(s, s->job->n_groups, sizeof *group_slots);
+    uint32_t *slots = outbox_block(s, n, sizeof *slots);
+
+    if (!group_slots || !slots)
+        return;
+    group_slots[0] = (uint32_t)n; /* which group it is does not matter */
+    if (!place_units_anew(s, group_slots, (uint32_t)n, slots))
+        return; /* no memory */
+    for (size_t k = 0; k < n; k++)
+        execution_seat(&s->graph, &s->pool, tasks[k].value, tasks[k].minor, slots[k] - 1);
+}
+
+void seating_take_single(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
+{
+    if (s->cfg.spread != PLIANT_SPREAD_NONE) {
+        seat_spread(s, tasks, n);
+        return;
+    }
+    for (size_t k = 0; k < n; k++)
+        execution_seat(&s->graph, &s->pool, tasks[k].value, tasks[k].minor, s->pool.idle_first);
+}

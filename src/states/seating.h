@@ -20,4 +20,8 @@ uint32_t seating_needs(struct pliant_sched *s, const struct sort_item *tasks, si
 /* All of them become SCHEDULED; there must be slots enough. */
 void seating_take(struct pliant_sched *s, const struct sort_item *tasks, size_t n);
 
+/* The same where no two tasks share a slot: any free slot, the one that was idle for longest first,
+ * unless tasks are to be spread. */
+void seating_take_single(struct pliant_sched *s, const struct sort_item *tasks, size_t n);
+
 #endif

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/directory.h"
+
 #define LOG_PAGES 1000 /* unless the options say otherwise */
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -210,19 +212,6 @@ int store_next_epoch(struct store *s, uint64_t *ret, struct spec_error *err)
 
 /* ---- the directory and its lock -------------------------------------------------------------- */
 
-/* What was made in a directory stays after a power loss. */
-static int sync_directory(const char *dir)
-{
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-
-    if (fd < 0)
-        return -errno;
-    if (fsync(fd) < 0 && errno != EINVAL)
-        r = -errno;
-    close(fd);
-    return r;
-}
-
 static int make_directory(const char *dir, struct spec_error *err)
 {
     struct stat st;
@@ -281,7 +270,7 @@ static int make_file(struct store *s, const char *dir, struct spec_error *err)
                  (unsigned)st.st_mode & 0777);
         r = -EACCES;
     } else if (st.st_size == 0)
-        r = sync_directory(dir);
+        r = directory_sync(dir);
     close(fd);
     return r;
 }

@@ -18,3 +18,16 @@ void *vec_zeroed(void *ptr, size_t size)
 {
     return memset(ptr, 0, size);
 }
+bool array_grow(const struct pliant_alloc *a, void *array, size_t old_cap, size_t new_cap,
+                size_t size)
+{
+    void *v;
+
+    memcpy(&v, array, sizeof v);
+    v = mem_resize(a, v, new_cap, size);
+    if (!v)
+        return false;
+    memset((char *)v + old_cap * size, 0, (new_cap - old_cap) * size);
+    memcpy(array, &v, sizeof v);
+    return true;
+}

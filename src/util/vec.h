@@ -41,6 +41,11 @@ static inline size_t vec_grown(size_t cap, size_t want)
     return grown < want ? want : grown;
 }
 
+/* Arrays that grow together: each gets room for new_cap objects, from old_cap on zeroed. `array` is
+ * the address of a pointer. false: no memory, the old array is kept. */
+bool array_grow(const struct pliant_alloc *a, void *array, size_t old_cap, size_t new_cap,
+                size_t size);
+
 /* Make room for `want` objects; false: no memory, the old array is kept. */
 bool vec_grow_into(const struct pliant_alloc *a, void **v, size_t *cap, size_t want, size_t size);
 void *vec_zeroed(void *ptr, size_t size);

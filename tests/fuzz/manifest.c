@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/manifest.h"
+#include "store/directory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

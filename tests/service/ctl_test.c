@@ -41,7 +41,8 @@ static int ctl(const char *const *words)
     "\",\"submitted_unix_ms\":1700000000000,\"vertices\":{\"src\":{\"parallelism\":2,"             \
     "\"desired\":4,\"bounds\":[1,4]},\"ma\\\"p\":{\"parallelism\":2,\"desired\":4,"                \
     "\"bounds\":[2,8]}},\"tasks\":[{\"vertex\":\"src\",\"subtask\":0,\"attempt\":3,"               \
-    "\"node\":\"n1\",\"pid\":77,\"state\":\"RUNNING\"}],\"slots\":{\"offered\":6,\"used\":4},"     \
+    "\"node\":\"n1\",\"pid\":77,\"state\":\"RUNNING\"}],\"slots\":{\"offered\":6,\"used\":4,"      \
+    "\"since_unix_ms\":1700000000000},"                                                            \
     "\"restarts\":2,\"rescales\":1,\"checkpoint\":{\"id\":\"5\",\"age_ms\":12000},"                \
     "\"next\":{\"decision\":\"rescale\",\"at_ms\":65000,\"why\":\"cooldown\"}}"
 #define STATUS STATUS_OF("Executing", "RUNNING")
@@ -890,7 +891,7 @@ Test(ctl, shows_a_live_view_and_gives_the_terminal_back)
     await_on_screen("\033[1mwc\033[0m (01234567)  \033[32mExecuting\033[0m");
     await_on_screen("src \033[1m2\033[0m of 4 (1..4)");
     await_on_screen("next    rescale in 1 min ");
-    await_on_screen("█");
+    await_on_screen("██████████"); /* as it has been for long */
     fake_event(&f, STATE_EVENT);
     await_on_screen("wc  Executing > Restarting: rescale");
     cr_expect(kill(f.child, SIGWINCH) == 0);

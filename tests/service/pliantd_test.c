@@ -435,6 +435,19 @@ static void damage_a_step(void)
     sqlite3_close(db);
 }
 
+static void expect_damaged(const char *job)
+{
+    const struct doc *row = doc_get(s.reply.root, "jobs")->child;
+
+    while (row && strcmp(doc_get(row, "job_id")->text, job) != 0)
+        row = row->next;
+    cr_assert(row != NULL, "it is in the list");
+    cr_expect(eq(str, (char *)doc_get(row, "job_status")->text, "DAMAGED"));
+    cr_expect(eq(str, (char *)doc_get(row, "state")->text, "Damaged"));
+    cr_expect(strstr(doc_get(row, "error")->text, "nonsense") != NULL, "%s",
+              doc_get(row, "error")->text);
+}
+
 Test(daemon, a_damaged_job_is_kept_out_and_its_tasks_left_alone)
 {
     struct fake_agent *a, *b, *c;
@@ -453,8 +466,11 @@ Test(daemon, a_damaged_job_is_kept_out_and_its_tasks_left_alone)
     cr_expect(runs_with(job, 4));
     cr_expect(eq(u32, a->n_stop + b->n_stop + c->n_stop, 0));
     cr_expect(eq(u32, agent_running(c), 4));
-    call(&s, MESSAGE_STATUS, "{\"job\":\"%s\"}", other);
+    cr_expect(eq(int, call(&s, MESSAGE_STATUS, "{\"job\":\"%s\"}", other), -EPROTO));
+    cr_expect(strstr(s.refusal.text, "damaged") && strstr(s.refusal.text, "nonsense"), "%s",
+              s.refusal.text);
     cr_expect(eq(int, call(&s, MESSAGE_LIST, "{\"ended\":true}"), 0));
+    expect_damaged(other);
     cr_expect(eq(int, call(&s, MESSAGE_SNAPSHOT, "{}"), 0));
 }
 

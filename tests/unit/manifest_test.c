@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/manifest.h"
+#include "store/directory.h"
 
 static char dir[64];
 

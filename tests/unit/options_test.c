@@ -424,7 +424,7 @@ Test(options, the_table_is_printed_whole_in_each_format)
                 chapters++;
         free(text);
     }
-    cr_expect(eq(sz, chapters, 15 + 1),
+    cr_expect(eq(sz, chapters, 16 + 1),
               "each chapter begins with an option that is there, but one");
 }
 

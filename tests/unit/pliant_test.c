@@ -570,6 +570,7 @@ Test(pliant, makes_no_scheduler_of_what_breaks_a_rule)
                      NULL, &job, NULL),
                  0);
     pliant_config_init(&cfg);
+    cfg.scheduler = PLIANT_SCHEDULER_ADAPTIVE;
     cr_assert_eq(pliant_sched_new(&cfg, job, &s, &err), -EINVAL); /* [S-GEN-14] */
     cr_assert_null(s);
     cr_assert_neq(err.text[0], '\0');

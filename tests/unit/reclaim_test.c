@@ -25,10 +25,11 @@ static struct pliant_counts counts(const struct world *w)
 }
 
 /* Running with 4 on n1 (3 slots) and n2 (3 slots); the slots beyond are free. */
-static struct world running(const char *interval)
+static struct world running_from(uint32_t min_parallelism, const char *interval)
 {
     struct world w = world_new(
         (struct world_spec){.parallelism = 4,
+                            .min_parallelism = min_parallelism,
                             .options = {OPTION("submission.resource-stabilization-timeout"), "0 s",
                                         "restart-strategy.type", "fixed-delay",
                                         interval ? "execution.checkpointing.interval" : NULL,
@@ -40,6 +41,11 @@ static struct world running(const char *interval)
     world_to(&w, 1000);
     cr_assert_eq(counts(&w).slots_used, 4);
     return w;
+}
+
+static struct world running(const char *interval)
+{
+    return running_from(4, interval);
 }
 
 Test(reclaim, takes_free_slots_at_once_and_the_job_does_not_notice)
@@ -68,9 +74,46 @@ Test(reclaim, of_used_slots_moves_the_job_and_gives_them_back_when_they_are_empt
     cr_expect_eq(world_count(&w, PLIANT_ACT_RELEASE), 0);
     w.cancels = true;
     world_all_tasks(&w, PLIANT_EV_TASK_CANCELED);
-    cr_expect_eq(pliant_state(w.s), PLIANT_EXECUTING);
+    cr_expect_eq(pliant_state(w.s), PLIANT_WAITING_FOR_RESOURCES, "it needs four");
+    cr_expect_eq(counts(&w).slots, 3, "all are back with the pool");
+    world_free(&w);
+}
+
+Test(reclaim, makes_a_job_smaller_at_once_that_may_be)
+{
+    struct world w = running_from(3, NULL);
+
+    reclaim(&w, "n1", 3, 60000);
+    cr_expect_eq(counts(&w).restarts, 1);
     cr_expect_eq(counts(&w).slots, 3, "all are back with the pool");
     cr_expect_eq(pliant_parallelism(w.s, (pliant_vertex_id){1}), 3);
+    world_free(&w);
+}
+
+Test(reclaim, makes_a_job_smaller_when_its_checkpoint_is_done)
+{
+    struct world w = running_from(3, "10 s");
+
+    reclaim(&w, "n1", 3, 60000);
+    cr_expect_eq(world_count(&w, PLIANT_ACT_CHECKPOINT), 1);
+    cr_expect_eq(counts(&w).restarts, 0);
+    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_CHECKPOINT_COMPLETED,
+                                          .checkpoint.id = w.checkpoint});
+    cr_expect_eq(counts(&w).restarts, 1);
+    cr_expect_eq(pliant_parallelism(w.s, (pliant_vertex_id){1}), 3);
+    world_free(&w);
+}
+
+Test(reclaim, beside_a_drain_waits_as_that_does) /* [S-DRN-5] */
+{
+    struct world w = running_from(1, NULL);
+
+    world_drain(&w, "n2", 60000);
+    reclaim(&w, "n1", 1, 100000);
+    cr_expect_eq(counts(&w).restarts, 0, "what runs until the end of n2 is not lost before");
+    world_to(&w, 56000);
+    cr_expect_eq(counts(&w).restarts, 1);
+    cr_expect_eq(pliant_parallelism(w.s, (pliant_vertex_id){1}), 2);
     world_free(&w);
 }
 

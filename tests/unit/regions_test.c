@@ -347,7 +347,7 @@ Test(releases, a_result_is_released_once_all_its_readers_regions_have_finished)
             releases_finished(&l, i, told, &t);
             releases_finished(&l, i, told, &t); /* said twice */
         }
-        groups = g.topology.first_group[g.job->n_edges];
+        groups = g.topology.n_groups;
         cr_assert(eq(u32, t.n, groups), "in the end each group has been released once");
         for (uint32_t i = n; i-- > 0;) { /* one after the other is made anew */
             uint32_t before = t.n;

@@ -1,7 +1,8 @@
-/* util_test.c - alloc, vec, deadline, prng, utf8, fnv */
+/* util_test.c - alloc, vec, deadline, prng, utf8, fnv, size */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
+#include <errno.h>
 #include <string.h>
 
 #include "failing_alloc.h"
@@ -9,6 +10,7 @@
 #include "util/deadline.h"
 #include "util/fnv.h"
 #include "util/prng.h"
+#include "util/size.h"
 #include "util/utf8.h"
 #include "util/vec.h"
 
@@ -330,4 +332,44 @@ Test(fnv, adds_up_to_known_sums)
     cr_expect(eq(u64, fnv_add(FNV_START, "a", 1), UINT64_C(0xaf63dc4c8601ec8c)));
     cr_expect(
         eq(u64, fnv_add(fnv_add(FNV_START, "foo", 3), "bar", 3), UINT64_C(0x85944171f73967e8)));
+}
+
+/* ---- sizes ------------------------------------------------------------------------------ */
+
+Test(size, sizes_are_read_and_written_as_people_write_them) /* [5.1] */
+{
+    static const struct {
+        const char *text;
+        int rc;
+        int64_t bytes;
+        const char *written;
+    } rows[] = {
+        {"16 mb", 0, 16 << 20, "16 mb"},
+        {"1G", 0, 1 << 30, "1 gb"},
+        {" 3 kibibytes ", 0, 3072, "3 kb"},
+        {"4096", 0, 4096, "4 kb"},
+        {"7b", 0, 7, "7 b"},
+        {"0", 0, 0, "0 tb"},
+        {"8388607 tb", 0, INT64_C(8388607) << 40, "8388607 tb"},
+        {"8388608 tb", -ERANGE, 0, NULL},
+        {"9223372036854775808", -ERANGE, 0, NULL},
+        {"", -EINVAL, 0, NULL},
+        {"mb", -EINVAL, 0, NULL},
+        {"-1 mb", -EINVAL, 0, NULL},
+        {"1.5 mb", -EINVAL, 0, NULL},
+        {"1 mbs", -EINVAL, 0, NULL},
+        {"1 mb x", -EINVAL, 0, NULL},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[SIZE_TEXT_MAX];
+        int64_t bytes = -1;
+
+        cr_expect_eq(size_parse(rows[i].text, &bytes), rows[i].rc, "row %zu", i);
+        if (rows[i].rc < 0)
+            continue;
+        cr_expect_eq(bytes, rows[i].bytes, "row %zu", i);
+        cr_expect_eq(size_format(bytes, text), strlen(rows[i].written));
+        cr_expect_str_eq(text, rows[i].written);
+    }
 }

@@ -1,0 +1,550 @@
+/* serving.c - see serving.h */
+#include "states/serving.h"
+
+#include <stdio.h>
+
+#include "states/seating.h"
+
+#define LINE_GONE UINT32_MAX
+#define CLAIMED UINT32_MAX /* a unit's round while it is not decided */
+
+/* ---- life ------------------------------------------------------------------------------- */
+
+void line_init(struct line *l, const struct pliant_alloc *a)
+{
+    *l = (struct line){.alloc = a, .least = UINT32_MAX, .timeout = DEADLINE_NONE};
+}
+
+void line_empty(struct line *l)
+{
+    l->v.n = l->first = l->n = l->n_starving = 0;
+    l->hints.n = 0;
+    l->least = UINT32_MAX;
+    deadline_clear(&l->timeout);
+}
+
+void line_free(struct line *l)
+{
+    const struct pliant_alloc *a = l->alloc;
+
+    vec_free(a, &l->v);
+    vec_free(a, &l->hints);
+    vec_free(a, &l->chosen);
+    mem_free(a, l->place);
+    mem_free(a, l->first_unit);
+    mem_free(a, l->units);
+    line_init(l, a);
+}
+
+static bool number_units(struct pliant_sched *s)
+{
+    struct line *l = &s->scheduling.line;
+
+    l->first_unit = mem_zero(s->alloc, s->job->n_groups, sizeof *l->first_unit);
+    for (uint32_t k = 0; l->first_unit && k < s->job->n_groups; k++) {
+        l->first_unit[k] = l->n_units;
+        l->n_units += s->bounds.groups[k].hi;
+    }
+    l->units = l->first_unit ? mem_zero(s->alloc, (size_t)l->n_units + 1, sizeof *l->units) : NULL;
+    return l->units != NULL;
+}
+
+void line_begin(struct pliant_sched *s)
+{
+    struct line *l = &s->scheduling.line;
+
+    line_free(l);
+    l->offered = s->pool.n_offered;
+    for (size_t e = 0; e < s->job->n_edges; e++)
+        l->finite |= s->job->edges[e].exchange == PLIANT_BLOCKING;
+    l->finite |= s->way->decides;
+    if (!s->way->decides && !number_units(s))
+        sched_no_memory(s);
+    line_add(s);
+}
+
+void line_add(struct pliant_sched *s)
+{
+    struct line *l = &s->scheduling.line;
+    size_t cap = l->place_cap, regions = s->regional.regions.n;
+
+    if (regions <= cap)
+        return;
+    cap = vec_grown(cap, regions);
+    if (!array_grow(s->alloc, &l->place, l->place_cap, cap, sizeof *l->place))
+        sched_no_memory(s);
+    else
+        l->place_cap = cap;
+}
+
+/* ---- how many slots does a region need? ------------------------------------------------- */
+
+static uint32_t *unit_of(struct pliant_sched *s, uint32_t task)
+{
+    const struct topology *t = &s->regional.topology;
+    struct line *l = &s->scheduling.line;
+    uint32_t v = t->vertex_of[task];
+
+    return &l->units[l->first_unit[s->job->group_of[v]] + task - t->first_task[v]];
+}
+
+static bool homeless(const struct pliant_sched *s, uint32_t task)
+{
+    const struct topology *t = &s->regional.topology;
+    uint32_t v = t->vertex_of[task];
+
+    return seating_home(s, s->job->group_of[v], task - t->first_task[v]) == POOL_NONE;
+}
+
+static void next_round(struct line *l)
+{
+    if (++l->round != CLAIMED)
+        return;
+    for (uint32_t i = 0; i < l->n_units; i++)
+        l->units[i] = 0;
+    l->round = 1;
+}
+
+/* Its units, or only those that do not live yet. */
+static uint32_t count_units(struct pliant_sched *s, uint32_t region, bool only_homeless)
+{
+    const struct regions *r = &s->regional.regions;
+    struct line *l = &s->scheduling.line;
+    uint32_t n = 0;
+
+    if (s->way->decides)
+        return 1;
+    next_round(l);
+    for (uint32_t k = r->first[region]; k < r->first[region + 1]; k++) {
+        uint32_t *unit = unit_of(s, r->members[k]);
+
+        if (*unit == l->round)
+            continue;
+        *unit = l->round;
+        n += !only_homeless || homeless(s, r->members[k]);
+    }
+    return n;
+}
+
+/* Free slots that a region needs beside those claimed in this round; they are claimed for it if
+ * there are so many. */
+static bool claim(struct pliant_sched *s, uint32_t region, uint32_t *n_free, uint32_t *ret_need)
+{
+    const struct regions *r = &s->regional.regions;
+    struct line *l = &s->scheduling.line;
+    uint32_t need = s->way->decides, last = r->first[region + 1];
+
+    for (uint32_t k = r->first[region]; !s->way->decides && k < last; k++) {
+        uint32_t *unit = unit_of(s, r->members[k]);
+
+        if (*unit == l->round || *unit == CLAIMED || !homeless(s, r->members[k]))
+            continue;
+        *unit = CLAIMED;
+        need++;
+    }
+    for (uint32_t k = r->first[region]; !s->way->decides && k < last; k++) {
+        uint32_t *unit = unit_of(s, r->members[k]);
+
+        if (*unit == CLAIMED)
+            *unit = need <= *n_free ? l->round : 0;
+    }
+    *ret_need = need;
+    if (need > *n_free)
+        return false;
+    *n_free -= need;
+    return true;
+}
+
+/* ---- coming and going ------------------------------------------------------------------- */
+
+static bool would_do(const struct pliant_sched *s, uint32_t units)
+{
+    return s->scheduling.line.finite && units <= s->pool.n_offered;
+}
+
+/* At least 1 ms: with no delay either, a job without slots would restart for ever within one step.
+ */
+static int64_t patience_ends(const struct pliant_sched *s, int64_t since_ms)
+{
+    int64_t timeout_ms = s->cfg.slot_request_timeout_ms;
+
+    return instant_after(since_ms, timeout_ms > 0 ? timeout_ms : 1);
+}
+
+static void arm(struct pliant_sched *s, int64_t since_ms)
+{
+    struct line *l = &s->scheduling.line;
+    int64_t at_ms = patience_ends(s, since_ms);
+
+    if (at_ms != PLIANT_NEVER)
+        deadline_arm(&l->timeout, &s->clock, at_ms);
+    else
+        deadline_clear(&l->timeout);
+}
+
+static void starves(struct pliant_sched *s, struct asking *asking)
+{
+    struct line *l = &s->scheduling.line;
+
+    asking->since_ms = s->clock.now_ms;
+    l->n_starving++;
+    if (!deadline_armed(&l->timeout))
+        arm(s, asking->since_ms);
+}
+
+static void starves_no_more(struct pliant_sched *s, struct asking *asking)
+{
+    struct line *l = &s->scheduling.line;
+
+    if (asking->since_ms == PLIANT_NEVER)
+        return;
+    asking->since_ms = PLIANT_NEVER;
+    if (--l->n_starving == 0)
+        deadline_clear(&l->timeout);
+}
+
+static void may_start(struct pliant_sched *s, uint32_t region)
+{
+    struct line *l = &s->scheduling.line;
+    uint32_t need = count_units(s, region, true), *hint;
+
+    if (need > 0) {
+        l->least = need < l->least ? need : l->least;
+        return;
+    }
+    hint = vec_push(s->alloc, &l->hints);
+    if (hint)
+        *hint = region;
+    else
+        sched_no_memory(s);
+}
+
+static struct asking *join(struct pliant_sched *s, uint32_t region)
+{
+    struct line *l = &s->scheduling.line;
+    struct asking *asking = vec_push(s->alloc, &l->v);
+
+    if (!asking) {
+        sched_no_memory(s);
+        return NULL;
+    }
+    *asking = (struct asking){
+        .region = region, .units = count_units(s, region, false), .since_ms = PLIANT_NEVER};
+    l->place[region] = (uint32_t)(l->v.n - 1);
+    l->n++;
+    s->scheduling.phase[region] = REGION_WAITS;
+    may_start(s, region);
+    return asking;
+}
+
+void line_ask(struct pliant_sched *s, uint32_t region)
+{
+    struct asking *asking = join(s, region);
+
+    if (asking && !would_do(s, asking->units))
+        starves(s, asking);
+}
+
+void line_restore(struct pliant_sched *s, uint32_t region, int64_t since_ms)
+{
+    struct asking *asking = join(s, region);
+
+    if (!asking)
+        return;
+    asking->since_ms = since_ms;
+    s->scheduling.line.n_starving += since_ms != PLIANT_NEVER;
+}
+
+struct asking line_next(const struct line *l, size_t *at)
+{
+    while (l->v.v[*at].region == LINE_GONE)
+        ++*at;
+    return l->v.v[(*at)++];
+}
+
+/* Moving up costs nothing on average: at least as many have left as move. */
+static void tidy(struct line *l)
+{
+    size_t kept = 0;
+
+    if (l->n >= l->v.n - l->n)
+        return;
+    for (size_t i = l->first; i < l->v.n; i++) {
+        if (l->v.v[i].region == LINE_GONE)
+            continue;
+        l->place[l->v.v[i].region] = (uint32_t)kept;
+        l->v.v[kept++] = l->v.v[i];
+    }
+    l->v.n = kept;
+    l->first = 0;
+}
+
+static void take_out(struct pliant_sched *s, uint32_t region, enum region_phase phase)
+{
+    struct line *l = &s->scheduling.line;
+    struct asking *asking = &l->v.v[l->place[region]];
+
+    starves_no_more(s, asking);
+    asking->region = LINE_GONE;
+    s->scheduling.phase[region] = (uint8_t)phase;
+    if (--l->n == 0)
+        l->least = UINT32_MAX;
+    while (l->first < l->v.n && l->v.v[l->first].region == LINE_GONE)
+        l->first++;
+}
+
+void line_leave(struct pliant_sched *s, uint32_t region)
+{
+    if (s->scheduling.phase[region] != REGION_WAITS)
+        return;
+    take_out(s, region, REGION_IDLE);
+    tidy(&s->scheduling.line);
+}
+
+/* ---- who starts ------------------------------------------------------------------------- */
+
+static bool choose(struct pliant_sched *s, uint32_t region, uint32_t *n_free, uint32_t *ret_need)
+{
+    uint32_t *place;
+
+    if (!claim(s, region, n_free, ret_need))
+        return false;
+    place = vec_push(s->alloc, &s->scheduling.line.chosen);
+    if (place)
+        *place = region;
+    else
+        sched_no_memory(s);
+    take_out(s, region, REGION_STARTED);
+    return true;
+}
+
+static void choose_hinted(struct pliant_sched *s, uint32_t *n_free)
+{
+    struct line *l = &s->scheduling.line;
+    uint32_t need;
+
+    for (size_t i = 0; i < l->hints.n; i++)
+        if (s->scheduling.phase[l->hints.v[i]] == REGION_WAITS &&
+            !choose(s, l->hints.v[i], n_free, &need) && need < l->least)
+            l->least = need;
+    l->hints.n = 0;
+}
+
+/* Along the line, as long as there are free slots. */
+static void choose_in_line(struct pliant_sched *s, uint32_t *n_free)
+{
+    struct line *l = &s->scheduling.line;
+    uint32_t least = UINT32_MAX, need;
+    size_t i = l->first;
+
+    for (; i<l->v.n && * n_free> 0; i++)
+        if (l->v.v[i].region != LINE_GONE && !choose(s, l->v.v[i].region, n_free, &need) &&
+            need < least)
+            least = need;
+    if (l->n > 0)
+        l->least = i < l->v.n ? 1 : least;
+}
+
+static struct sort_item *tasks_of_chosen(struct pliant_sched *s, size_t *ret_n)
+{
+    const struct line *l = &s->scheduling.line;
+    const struct regions *r = &s->regional.regions;
+    const struct topology *t = &s->regional.topology;
+    size_t most = 0, n = 0;
+    struct sort_item *items;
+
+    for (size_t i = 0; i < l->chosen.n; i++)
+        most += r->first[l->chosen.v[i] + 1] - r->first[l->chosen.v[i]];
+    items = outbox_block(s, 2 * most + 1, sizeof *items);
+    for (size_t i = 0; items && i < l->chosen.n; i++)
+        for (uint32_t k = r->first[l->chosen.v[i]]; k < r->first[l->chosen.v[i] + 1]; k++) {
+            uint32_t v = t->vertex_of[r->members[k]];
+
+            items[n++] =
+                (struct sort_item){s->topological_rank[v], r->members[k] - t->first_task[v], v};
+        }
+    if (items)
+        sort_items(items, items + most, n);
+    *ret_n = n;
+    return items;
+}
+
+/* Those who fit into the free slots; they leave the line. */
+static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
+{
+    struct line *l = &s->scheduling.line;
+    uint32_t n_free = pool_n_free(&s->pool);
+
+    next_round(l);
+    l->chosen.n = 0;
+    choose_hinted(s, &n_free);
+    if (l->n > 0 && n_free >= l->least)
+        choose_in_line(s, &n_free);
+    tidy(l);
+    return tasks_of_chosen(s, ret_n);
+}
+
+/* Others of the unit now have a home. */
+static void hint_unit(struct pliant_sched *s, uint32_t v, uint32_t subtask)
+{
+    const struct pliant_job *job = s->job;
+    uint32_t group = job->group_of[v];
+
+    for (uint32_t m = job->group_first[group]; m < job->group_first[group + 1]; m++) {
+        uint32_t w = job->group_members[m], region;
+
+        if (subtask >= s->graph.parallelism[w])
+            continue;
+        region = s->regional.regions.of_task[regional_flat(&s->regional, w, subtask)];
+        if (s->scheduling.phase[region] == REGION_WAITS)
+            may_start(s, region);
+    }
+}
+
+static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
+{
+    if (s->way->decides)
+        seating_take_single(s, tasks, n);
+    else
+        seating_take(s, tasks, n);
+    if (s->no_memory)
+        return;
+    for (size_t k = 0; k < n; k++) {
+        const struct task *task = &s->graph.vertices[tasks[k].value].tasks[tasks[k].minor];
+        uint32_t node = s->pool.slots.v[task->slot].node;
+
+        results_begin(&s->scheduling.results,
+                      regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
+                      pool_node(&s->pool, node)->arrival);
+        if (!s->way->decides && s->scheduling.line.n > 0)
+            hint_unit(s, tasks[k].value, tasks[k].minor);
+    }
+    deploy_tasks(s, tasks, n);
+}
+
+/* One that starts may give another one a home, in the slot of their unit. */
+void line_serve(struct pliant_sched *s)
+{
+    struct line *l = &s->scheduling.line;
+
+    while (!s->no_memory && (l->hints.n > 0 || (l->n > 0 && pool_n_free(&s->pool) >= l->least))) {
+        size_t n;
+        const struct sort_item *tasks = who_fits(s, &n);
+
+        if (n > 0)
+            start_tasks(s, tasks, n);
+    }
+}
+
+/* ---- patience --------------------------------------------------------------------------- */
+
+void line_watch(struct pliant_sched *s)
+{
+    struct line *l = &s->scheduling.line;
+    bool fewer = s->pool.n_offered < l->offered;
+
+    if (!s->scheduling.on || s->state.id != PLIANT_EXECUTING || s->pool.n_offered == l->offered)
+        return;
+    l->offered = s->pool.n_offered;
+    if (!l->finite || (!fewer && l->n_starving == 0))
+        return;
+    for (size_t i = l->first; i < l->v.n; i++) {
+        struct asking *asking = &l->v.v[i];
+
+        if (asking->region == LINE_GONE)
+            continue;
+        if (would_do(s, asking->units))
+            starves_no_more(s, asking);
+        else if (asking->since_ms == PLIANT_NEVER)
+            starves(s, asking);
+    }
+}
+
+/* Its first task fails. */
+static void give_up(struct pliant_sched *s, uint32_t region, const char *cause)
+{
+    const struct regions *r = &s->regional.regions;
+    uint32_t v, i;
+    const struct task *task = regional_task(s, r->members[r->first[region]], &v, &i);
+
+    take_out(s, region, REGION_STARTED);
+    failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
+                                                    .reason = PLIANT_REASON_NOT_ENOUGH_RESOURCES,
+                                                    .recoverable = true,
+                                                    .task = {{v + 1}, i, task->attempt},
+                                                    .cause = cause});
+    task_over(s, v, i, PLIANT_TASK_FAILED);
+}
+
+struct state line_timed_out(struct pliant_sched *s)
+{
+    struct line *l = &s->scheduling.line;
+    struct failure failure = {.class = {.recoverable = true},
+                              .why = WHY(PLIANT_REASON_NOT_ENOUGH_RESOURCES)};
+    int64_t first_ms = PLIANT_NEVER;
+    bool any = false;
+    char cause[96];
+
+    snprintf(cause, sizeof cause, "not enough resources: slots were not there within %lld ms",
+             (long long)s->cfg.slot_request_timeout_ms);
+    for (size_t i = l->first; i < l->v.n; i++) {
+        struct asking asking = l->v.v[i];
+
+        if (asking.region == LINE_GONE || asking.since_ms == PLIANT_NEVER)
+            continue;
+        if (patience_ends(s, asking.since_ms) <= s->clock.now_ms) {
+            give_up(s, asking.region, cause);
+            any = true;
+        } else if (asking.since_ms < first_ms) {
+            first_ms = asking.since_ms;
+        }
+    }
+    tidy(l);
+    arm(s, first_ms);
+    return any ? failure_decide(s, &failure) : STAY;
+}
+
+/* ---- invariants ------------------------------------------------------------------------- */
+
+static const char *check_entries(struct pliant_sched *s)
+{
+    const struct line *l = &s->scheduling.line;
+    uint32_t n = 0, n_starving = 0;
+
+    for (size_t i = 0; i < l->v.n; i++) {
+        const struct asking *asking = &l->v.v[i];
+
+        if (asking->region == LINE_GONE)
+            continue;
+        if (i < l->first || asking->region >= s->regional.regions.n ||
+            s->scheduling.phase[asking->region] != REGION_WAITS || l->place[asking->region] != i)
+            return "the line is out of order";
+        if ((asking->since_ms == PLIANT_NEVER) != would_do(s, asking->units))
+            return "a region starves, or does not, by mistake";
+        n++;
+        n_starving += asking->since_ms != PLIANT_NEVER;
+    }
+    if (n != l->n || n_starving != l->n_starving)
+        return "who waits for slots is miscounted";
+    return NULL;
+}
+
+const char *line_check(struct pliant_sched *s)
+{
+    struct line *l = &s->scheduling.line;
+    const char *broken = check_entries(s);
+
+    if (broken)
+        return broken;
+    for (size_t i = l->first; i < l->v.n; i++)
+        if (l->v.v[i].region != LINE_GONE &&
+            count_units(s, l->v.v[i].region, true) <= pool_n_free(&s->pool))
+            return "a region waits for slots that are there";
+    if (l->hints.n > 0)
+        return "a region might start and nobody looks";
+    if (l->n_starving > 0 && s->cfg.slot_request_timeout_ms < INT64_MAX / 2 &&
+        !deadline_armed(&l->timeout))
+        return "a region waits for slots without an end";
+    return l->n_starving == 0 && deadline_armed(&l->timeout) ? "nobody starves, with a timer"
+                                                             : NULL;
+}
