@@ -4,6 +4,7 @@
   regions   100 regions of two tasks; one task is killed: 198 process ids stay, with both schedulers [P-REG-6]
   words     split > count > sum through files; meanwhile a result is deleted by hand, the daemon is killed, a task says
             itself that an input is lost; what nobody reads any more goes at once, and the rest at the end
+  decided   the same without a parallelism for count: it follows from what split wrote [5.4]
 """
 import os
 import signal
@@ -20,6 +21,8 @@ RESTARTS = """
 
 DEFAULT = "  jobmanager.scheduler: default" + RESTARTS
 ADAPTIVE = "  pliant.adaptive.failover: region" + RESTARTS
+
+TARGET = "execution.batch.adaptive.auto-parallelism.avg-data-volume-per-task"
 
 REGIONS = """
 name: regions
@@ -53,19 +56,19 @@ esac
 """
 
 
-def batch(script, gates):
+def batch(script, gates, counters, config):
     env = f'{{GATES: "{gates}"}}'
     return f"""
 name: words
 vertices:
   - {{id: split, parallelism: 2, command: [sh, {script}], env: {env}}}
-  - {{id: count, parallelism: 3, command: [sh, {script}], env: {env}}}
+  - {{id: count, {counters}command: [sh, {script}], env: {env}}}
   - {{id: sum, parallelism: 1, command: [sh, {script}], env: {env}}}
 edges:
   - {{from: split, to: count, pattern: all_to_all, exchange: blocking}}
   - {{from: count, to: sum, pattern: all_to_all, exchange: blocking}}
 config:
-{DEFAULT}"""
+{config}"""
 
 
 def regions(service, config):
@@ -95,7 +98,7 @@ def words(service):
     gates, script = service.dir / "gates", service.dir / "task.sh"
     gates.mkdir()
     script.write_text(TASK)
-    job = service.submit_text(batch(script, gates))
+    job = service.submit_text(batch(script, gates, "parallelism: 3, ", DEFAULT))
     results = service.state_dir / "results" / job
 
     def held(vertex):
@@ -130,6 +133,21 @@ def words(service):
     service.wait("nothing is left of its results", lambda: not results.exists())
 
 
+def decided(service):
+    gates, script = service.dir / "open", service.dir / "task.sh"
+    gates.mkdir()
+    for vertex in ("count", "sum"):
+        (gates / vertex).touch()
+    # Words of 3, 4, 5 and 7 letters: 8 + 10, 12 and 16 bytes for a counter each.
+    config = "  jobmanager.scheduler: AdaptiveBatch" + RESTARTS + f"  {TARGET}: 18 b\n"
+    job = service.submit_text(batch(script, gates, "", config))
+    service.wait("the job finishes", lambda: service.status(job)["job_status"] == "FINISHED")
+    expect((gates / "result").read_text().strip(), "8", "the sum")
+    told = [line for line in service.daemon.log.read_text().splitlines() if "parallelism decided" in line]
+    if not any("vertex=count parallelism=3 bytes=46" in line for line in told):
+        raise Failed(f"the log does not tell of three counters, but {told}")
+
+
 def sizes(dir):
     return {file.name: file.stat().st_size for file in dir.iterdir()}
 
@@ -147,6 +165,7 @@ def main(programs):
         regions(service, DEFAULT)
         regions(service, ADAPTIVE)
         words(service)
+        decided(service)
 
 
 if __name__ == "__main__":
