@@ -289,8 +289,8 @@ static const struct row rows[] = {
      HELP("the same for a checkpoint")},
     {KEY("pliant.rescale.worth.between-losses"), FIELD(worth.between_losses_ms), SOME_SPAN,
      DEFAULT("40 min"),
-     HELP("how long the job is taken to run from one loss of nodes to the next; counts as much "
-          "as one loss that was seen")},
+     HELP("how long the job is taken to run from one loss of nodes to the next, right after nodes "
+          "came or went; counts as much as one loss that was seen")},
     {KEY("pliant.rescale.worth.memory"), FIELD(worth.memory_ms), SOME_SPAN, DEFAULT("4 h"),
      HELP("what was seen so long ago counts half")},
     {KEY(ADAPTIVE "min-parallelism-increase"), HOST, COUNT_FROM(1), DEFAULT("1"), NO_EFFECT,

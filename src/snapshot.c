@@ -1000,27 +1000,38 @@ static void sum_codec(struct codec *c, double *sum)
     codec_expect(c, *sum >= 0 && *sum <= (double)INT64_MAX);
 }
 
-static void worth_codec(struct codec *c, struct worth *w)
+/* Unset, or over. */
+static void past_codec(struct codec *c, int64_t *at_ms, int64_t now_ms)
+{
+    CODEC(c, *at_ms);
+    codec_expect(c, *at_ms == PLIANT_UNSET || *at_ms <= now_ms);
+}
+
+static void worth_codec(struct codec *c, struct worth *w, int64_t now_ms)
 {
     sum_codec(c, &w->losses);
     sum_codec(c, &w->stops);
     sum_codec(c, &w->exposed_ms);
-    sum_codec(c, &w->worked_ms);
+    sum_codec(c, &w->risk);
     codec_bool(c, &w->working);
-    sum_codec(c, &w->on_grid);
+    for (uint32_t g = 0; g < WORTH_GRIDS; g++) {
+        sum_codec(c, &w->on_grid[g]);
+        codec_expect(c, w->on_grid[g] <= 1);
+    }
+    CODEC(c, w->grid);
+    codec_expect(c, w->grid <= WORTH_GRIDS);
     sum_codec(c, &w->early);
     codec_expect(c, w->early <= 1);
-    for (uint32_t i = 0; i < WORTH_INTERVALS; i++)
-        for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
-            sum_codec(c, &w->wasted_ms[i][k]);
     sum_codec(c, &w->gap_ms);
     sum_codec(c, &w->gap_off_ms);
     CODEC(c, w->gaps);
     codec_expect(c, w->gaps <= WORTH_GAPS_FEW);
-    CODEC(c, w->arrived_at_ms);
-    CODEC(c, w->counted_to_ms);
-    CODEC(c, w->forgot_to_ms);
-    CODEC(c, w->lost_at_ms);
+    past_codec(c, &w->changed_at_ms, now_ms);
+    past_codec(c, &w->arrived_at_ms, now_ms);
+    past_codec(c, &w->counted_to_ms, now_ms);
+    codec_expect(c, w->counted_to_ms == PLIANT_UNSET || w->counted_to_ms >= w->changed_at_ms);
+    past_codec(c, &w->forgot_to_ms, now_ms);
+    past_codec(c, &w->lost_at_ms, now_ms);
     CODEC(c, w->restart_ms);
     CODEC(c, w->checkpoint_ms);
     CODEC(c, w->stopping_ms);
@@ -1047,7 +1058,7 @@ static void sched_codec(struct codec *c, struct pliant_sched *s)
     group_codec(c, s);
     reports_codec(c, &s->reports);
     registration_codec(c, &s->registration);
-    worth_codec(c, &s->policy.worth);
+    worth_codec(c, &s->policy.worth, s->clock.now_ms);
     failures_codec(c, s);
     timeline_codec(c, &s->timeline);
     plan_expect(c, s);

@@ -335,8 +335,8 @@ enum pliant_action_kind {
     PLIANT_ACT_RELEASE_RESULT, /* .result: what this attempt wrote for a blocking edge will not be
                                   read any more. A failed or canceled attempt has no results, and
                                   the end of the job ends all of them: of those nobody is told */
-    PLIANT_ACT_DECIDED,        /* .decided: the parallelism of a vertex follows from what its
-                                  inputs hold */
+    PLIANT_ACT_DECIDED,        /* .decided: by AdaptiveBatch a vertex gets its tasks; unless the job
+                                  fixes it, the parallelism follows from what its inputs hold */
     PLIANT_ACT_DEPLOY,        /* .deploy: start this attempt in this slot; what it reads and writes:
                                  pliant_reads(), pliant_subpartitions(). Another attempt of the task
                                  may run already */

@@ -18,6 +18,7 @@
  *   checkpoint  id (as text), result "completed" or "failed", cause
  *   savepoint   path, cause: one of them is null
  *   drain       node, reason, deadline: the job has tasks on a node that will go
+ *   decided     vertex, parallelism, bytes: a vertex of a batch job got its tasks
  *   give_up     node: it did not confirm a cancel
  *   totals      the last line: state, status, restarts {total, REASON: n}, rescales {total, up,
  *               down, REASON: n}, downtime_ms, longest_downtime_ms, lifetime_ms (from the first
@@ -247,6 +248,13 @@ static bool action(const struct report *r, struct json *j, const struct pliant_a
     case PLIANT_ACT_SAVEPOINT_ENDED:
         savepoint(r, j, a);
         return true;
+    case PLIANT_ACT_DECIDED:
+        line_begin(j, r->view.at_ms, "decided");
+        json_string(j, "vertex", pliant_job_vertex_name(r->view.job, a->decided.vertex));
+        json_uint(j, "parallelism", a->decided.parallelism);
+        json_uint(j, "bytes", a->decided.bytes);
+        json_end(j, '}');
+        return true;
     case PLIANT_ACT_GIVE_UP_NODE:
         line_begin(j, r->view.at_ms, "give_up");
         json_string(j, "node", node_name(r, a->node.node));
@@ -256,7 +264,6 @@ static bool action(const struct report *r, struct json *j, const struct pliant_a
     case PLIANT_ACT_RESERVE:
     case PLIANT_ACT_RELEASE:
     case PLIANT_ACT_RELEASE_RESULT:
-    case PLIANT_ACT_DECIDED:
     case PLIANT_ACT_DEPLOY:
     case PLIANT_ACT_CANCEL:
     case PLIANT_ACT_CHECKPOINT:

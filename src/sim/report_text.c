@@ -210,6 +210,10 @@ static void show_action(struct report *r, const struct pliant_action *a)
     } else if (a->kind == PLIANT_ACT_REFUSED) {
         sentence_of_refusal(line(r, "  refused"), &r->view, a);
         fputc('\n', r->o.out);
+    } else if (a->kind == PLIANT_ACT_DECIDED) {
+        fprintf(line(r, "  stage"), "%s: %" PRIu32 " tasks for %" PRIu64 " bytes\n",
+                pliant_job_vertex_name(r->view.job, a->decided.vertex), a->decided.parallelism,
+                a->decided.bytes);
     } else if (a->kind == PLIANT_ACT_GIVE_UP_NODE) {
         sentence_text(line(r, "  given up"), r->view.node_name(r->view.sched, a->node.node));
         fputs(" does not confirm that its tasks are down\n", r->o.out);

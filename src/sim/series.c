@@ -108,6 +108,8 @@ void series_take(struct series *s, const struct view *v)
     for (size_t i = 0; i < v->actions->n; i++)
         if (v->actions->v[i].kind == PLIANT_ACT_STATE_CHANGED)
             change_state(s, v, (enum pliant_state)v->actions->v[i].flag[1]);
+        else if (v->actions->v[i].kind == PLIANT_ACT_DECIDED)
+            s->parallelism = view_widest(v->parallelism, v->n_vertices);
     s->offered = v->counts.slots_offered;
     c = touch(s, s->now_ms, 0);
     c->lost += news == VIEW_NODE_LOST;

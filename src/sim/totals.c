@@ -142,6 +142,16 @@ static int change_state(struct totals *t, const struct view *v, const struct pli
     return rc;
 }
 
+/* A vertex of a batch job got its tasks: no rescale. */
+static int grow(struct totals *t, const struct view *v)
+{
+    int rc = close_part(t);
+
+    for (uint32_t i = 0; i < t->n_vertices; i++)
+        t->parallelism[i] = v->parallelism[i];
+    return rc;
+}
+
 static void count_event(struct totals *t, const struct view *v)
 {
     enum view_node_news news = view_node_news(v);
@@ -166,6 +176,8 @@ int totals_take(struct totals *t, const struct view *v)
     for (size_t i = 0; rc == 0 && i < v->actions->n; i++)
         if (v->actions->v[i].kind == PLIANT_ACT_STATE_CHANGED)
             rc = change_state(t, v, &v->actions->v[i]);
+        else if (v->actions->v[i].kind == PLIANT_ACT_DECIDED)
+            rc = grow(t, v);
     count_event(t, v);
     t->status = v->status;
     t->offered = v->counts.slots; /* also of nodes that drain: they are used until the move */

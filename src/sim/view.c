@@ -37,11 +37,16 @@ static bool find_aim(struct view *v, uint32_t slots)
     return allocator_parallelism(&v->bounds, slots, NULL, v->aim);
 }
 
+static void look_at_graph(struct view *v)
+{
+    for (uint32_t i = 0; i < v->n_vertices; i++)
+        v->parallelism[i] = pliant_parallelism(v->sched, (pliant_vertex_id){i + 1});
+}
+
 static void take_change(struct view *v, const struct pliant_action *a)
 {
     if (a->flag[1] == PLIANT_EXECUTING)
-        for (uint32_t i = 0; i < v->n_vertices; i++)
-            v->parallelism[i] = pliant_parallelism(v->sched, (pliant_vertex_id){i + 1});
+        look_at_graph(v);
     if (view_aims((enum pliant_reason)a->flag[2]))
         v->has_aim = find_aim(v, a->change.slots);
 }
@@ -60,6 +65,8 @@ void view_take(struct view *v, const struct sim_step *step)
     for (size_t i = 0; i < step->actions->n; i++)
         if (step->actions->v[i].kind == PLIANT_ACT_STATE_CHANGED)
             take_change(v, &step->actions->v[i]);
+        else if (step->actions->v[i].kind == PLIANT_ACT_DECIDED)
+            look_at_graph(v);
 }
 
 bool view_aims(enum pliant_reason reason)

@@ -460,12 +460,10 @@ static void carry_out(struct pliant_sched *s, const struct question *q, struct b
         return;
     }
     batching_restore(s, q->v, plan, input_bytes);
-    if (!is_fixed(s, q->v)) {
-        act = emit(s, PLIANT_ACT_DECIDED);
-        act->decided.vertex.v = q->v + 1;
-        act->decided.parallelism = plan.parallelism;
-        act->decided.bytes = (uint64_t)q->bytes;
-    }
+    act = emit(s, PLIANT_ACT_DECIDED);
+    act->decided.vertex.v = q->v + 1;
+    act->decided.parallelism = plan.parallelism;
+    act->decided.bytes = (uint64_t)q->bytes;
 }
 
 static int decide(struct pliant_sched *s, uint32_t v)

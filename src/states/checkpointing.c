@@ -27,20 +27,15 @@ static bool finds_pace(const struct pliant_sched *s)
     return s->cfg.checkpoint_pace == PLIANT_CHECKPOINT_PACE_AUTO;
 }
 
-static void arm(struct pliant_sched *s, struct checkpointing *c, bool first)
+static void arm_trigger(struct pliant_sched *s, struct checkpointing *c)
 {
     int64_t now_ms = s->clock.now_ms;
 
     if (periodic(s, c))
         deadline_arm(&c->trigger, &s->clock,
                      finds_pace(s)
-                         ? worth_next_checkpoint(&s->policy.worth, &s->policy.limits, now_ms, first)
+                         ? worth_next_checkpoint(&s->policy.worth, &s->policy.limits, now_ms)
                          : instant_after(now_ms, s->cfg.checkpoint_interval_ms));
-}
-
-static void arm_trigger(struct pliant_sched *s, struct checkpointing *c)
-{
-    arm(s, c, false);
 }
 
 struct checkpointing checkpointing_start(struct pliant_sched *s)
@@ -87,7 +82,7 @@ void checkpointing_running(struct pliant_sched *s, struct checkpointing *c)
     if (!finds_pace(s))
         return;
     c->overdue = false;
-    arm(s, c, true);
+    arm_trigger(s, c);
 }
 
 /* ---- taking one ------------------------------------------------------------------------- */

@@ -548,12 +548,20 @@ static bool comes_too_late(const struct pliant_sched *s, const struct pliant_eve
             ev->kind == PLIANT_EV_SLOTS_RECLAIMED);
 }
 
+static bool changes_nodes(const struct pliant_event *ev)
+{
+    return ev->kind == PLIANT_EV_NODE_UP || ev->kind == PLIANT_EV_NODE_DRAINING ||
+           ev->kind == PLIANT_EV_NODE_DRAIN_WITHDRAWN || ev->kind == PLIANT_EV_NODE_LOST;
+}
+
 static void deliver(struct pliant_sched *s, const struct pliant_event *ev)
 {
     if (comes_too_late(s, ev)) {
         ignored(s);
         return;
     }
+    if (changes_nodes(ev))
+        worth_changed(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
     switch (ev->kind) {
     case PLIANT_EV_TICK:
     case PLIANT_EVENTS:

@@ -11,19 +11,15 @@
 #define HORIZON_SHARE (2.0 / 3) /* of the mean time between two stops a gain is counted ahead */
 #define SETTLE_SHARE 0.05       /* of a restart, after the last arrival */
 #define PRIOR_EPISODES 1.0      /* what the priors weigh, in episodes seen */
-#define PRIOR_SHADOW 16.0       /* ... and losses at random, against the shadows */
-#define RANDOM_RARER 1.3        /* losses come in clusters: so much rarer than their mean says */
+#define CALM_MS 1200000.0       /* after so long without a change losses are half as likely */
 #define MEASURED_SHARE 0.5      /* of the newest measure in an average */
 #define NEWEST_SHARE 0.2        /* of the newest in averages of shares */
 #define EARLY_FIRST 0.5         /* taken to go early, until nodes under notice went */
 #define EPISODE_MS 1000         /* losses within it are one */
 #define REGULAR_SHARE 0.25      /* of the mean gap: arrivals no further off than this are regular */
 #define AGAIN_MS 60000          /* a cost that exceeds the gain is looked at again */
-#define GRID_MS 60000
 #define GRID_NEAR_MS 500
-#define GRID_KNOWN 0.6 /* so many losses on the grid make it one */
-#define INTERVAL_FIRST_MS 1000.0
-#define INTERVAL_STEP 1.12 /* the last of them is more than an hour */
+#define GRID_KNOWN 0.3 /* less of the losses on a grid may be chance */
 
 /* ---- numbers ---------------------------------------------------------------------------- */
 
@@ -33,6 +29,27 @@ static double halved(double x)
     double y = x * LN2;
 
     return 1 / (1 + y * (1 + y * (0.5 + y / 6)));
+}
+
+/* The natural logarithm of b / a, near enough, for 0 < a <= b. */
+static double log_of_ratio(double a, double b)
+{
+    double twos = 0, z, zz;
+
+    for (; b > 2 * a; a *= 2)
+        twos++;
+    z = (b - a) / (b + a);
+    zz = z * z;
+    return twos * LN2 + 2 * z * (1 + zz * (1.0 / 3 + zz * (1.0 / 5 + zz / 7)));
+}
+
+static double square_root(double x)
+{
+    double root = x > 1 ? x : 1, next = (root + x / root) / 2;
+
+    for (; next < root; next = (root + x / root) / 2)
+        root = next;
+    return root;
 }
 
 static int64_t whole(double x)
@@ -53,6 +70,7 @@ void worth_start(struct worth *w)
 {
     memset(w, 0, sizeof *w);
     w->counted_to_ms = w->forgot_to_ms = w->lost_at_ms = w->arrived_at_ms = PLIANT_UNSET;
+    w->changed_at_ms = PLIANT_UNSET;
     w->restart_ms = w->checkpoint_ms = PLIANT_UNSET;
     w->early = EARLY_FIRST;
 }
@@ -67,10 +85,12 @@ static void forget(struct worth *w, const struct worth_limits *l, int64_t now_ms
     w->losses *= keep;
     w->stops *= keep;
     w->exposed_ms *= keep;
-    w->worked_ms *= keep;
-    for (uint32_t i = 0; i < WORTH_INTERVALS; i++)
-        for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
-            w->wasted_ms[i][k] *= keep;
+    w->risk *= keep;
+}
+
+static double calm_ms(const struct worth *w, int64_t at_ms)
+{
+    return w->changed_at_ms == PLIANT_UNSET ? 0 : (double)(at_ms - w->changed_at_ms);
 }
 
 static void count(struct worth *w, const struct worth_limits *l, int64_t now_ms)
@@ -79,8 +99,16 @@ static void count(struct worth *w, const struct worth_limits *l, int64_t now_ms)
     if (w->counted_to_ms == PLIANT_UNSET)
         return;
     w->exposed_ms += (double)(now_ms - w->counted_to_ms);
-    w->worked_ms += w->working ? (double)(now_ms - w->counted_to_ms) : 0;
+    if (w->working)
+        w->risk +=
+            log_of_ratio(calm_ms(w, w->counted_to_ms) + CALM_MS, calm_ms(w, now_ms) + CALM_MS);
     w->counted_to_ms = now_ms;
+}
+
+void worth_changed(struct worth *w, const struct worth_limits *l, int64_t now_ms)
+{
+    count(w, l, now_ms);
+    w->changed_at_ms = now_ms;
 }
 
 void worth_enter(struct worth *w, const struct worth_limits *l, int64_t now_ms)
@@ -143,70 +171,7 @@ void worth_drained(struct worth *w, bool early)
     w->early += NEWEST_SHARE * (early - w->early);
 }
 
-/* ---- the shadows ------------------------------------------------------------------------ */
-
-/* The first checkpoint of a run, as a share of the interval. */
-static const double firsts[WORTH_FIRSTS] = {1, 0.8, 0.6, 0.4};
-
-/* How many were triggered until then. */
-static double triggered(double first_ms, double interval_ms, double at_ms)
-{
-    return at_ms < first_ms ? 0 : 1 + (double)whole((at_ms - first_ms) / interval_ms);
-}
-
-/* What a run of `worked_ms` would have spent on checkpoints, and lost. */
-static double wasted(double first_ms, double interval_ms, double cost_ms, double worked_ms,
-                     bool lost)
-{
-    double done = triggered(first_ms, interval_ms, worked_ms - cost_ms - 1);
-
-    if (!lost)
-        return triggered(first_ms, interval_ms, worked_ms) * cost_ms;
-    if (done < 1)
-        return worked_ms;
-    return worked_ms - first_ms - (done - 1) * (interval_ms - cost_ms);
-}
-
-static void run_shadows(struct worth *w, const struct worth_limits *l, int64_t worked_ms, bool lost)
-{
-    double interval = INTERVAL_FIRST_MS, cost = (double)worth_checkpoint_ms(w, l);
-
-    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= INTERVAL_STEP)
-        for (uint32_t k = 0; k < WORTH_FIRSTS; k++)
-            w->wasted_ms[i][k] +=
-                wasted(firsts[k] * interval, interval, cost, (double)worked_ms, lost);
-}
-
-/* Who watches once a minute sees losses on the minute: the next one is likely there as well. */
-static void note_grid(struct worth *w, int64_t now_ms)
-{
-    int64_t off;
-
-    if (w->lost_at_ms != PLIANT_UNSET) {
-        off = (now_ms - w->lost_at_ms) % GRID_MS;
-        w->on_grid +=
-            NEWEST_SHARE * ((off <= GRID_NEAR_MS || off >= GRID_MS - GRID_NEAR_MS) - w->on_grid);
-    }
-    w->lost_at_ms = now_ms;
-}
-
-void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
-                 enum worth_end how)
-{
-    bool same_episode =
-        how == WORTH_LOST && w->lost_at_ms != PLIANT_UNSET && now_ms - w->lost_at_ms < EPISODE_MS;
-
-    count(w, l, now_ms);
-    run_shadows(w, l, worked_ms, how == WORTH_LOST);
-    if (same_episode)
-        return;
-    if (how == WORTH_LOST)
-        note_grid(w, now_ms);
-    w->losses += how == WORTH_LOST && worked_ms > 0;
-    w->stops += how != WORTH_RESCALED;
-}
-
-/* ---- what follows ----------------------------------------------------------------------- */
+/* ---- what is known ---------------------------------------------------------------------- */
 
 int64_t worth_restart_ms(const struct worth *w, const struct worth_limits *l)
 {
@@ -231,71 +196,116 @@ static double between(const struct worth_limits *l, double time_ms, double seen)
     return (time_ms + PRIOR_EPISODES * (double)l->between_losses_ms) / (seen + PRIOR_EPISODES);
 }
 
-/* Of each ms, what checkpoints cost and losses at random take. */
-static double at_random(double interval_ms, double cost_ms, double mean_ms)
+/* Between losses, after `calm_ms` without a change. */
+static double between_losses(const struct worth *w, const struct worth_limits *l, double calm_ms)
 {
-    return cost_ms / interval_ms + interval_ms / (2 * RANDOM_RARER * mean_ms);
+    double prior = (double)l->between_losses_ms / CALM_MS;
+
+    return (calm_ms + CALM_MS) * (w->risk + PRIOR_EPISODES * prior) / (w->losses + PRIOR_EPISODES);
 }
 
-static double expected(double first_ms, double interval_ms, double cost_ms, double mean_ms)
-{
-    double share = first_ms < mean_ms ? first_ms / mean_ms : 1;
+/* ---- the grid of losses ----------------------------------------------------------------- */
 
-    return mean_ms * (share * at_random(first_ms, cost_ms, mean_ms) +
-                      (1 - share) * at_random(interval_ms, cost_ms, mean_ms));
+/* Who looks at machines every so often sees losses then: the next one is likely there as well. */
+static const int64_t grids_ms[WORTH_GRIDS] = {60000, 120000, 300000, 600000, 1200000};
+
+static void note_grids(struct worth *w, int64_t since_loss_ms)
+{
+    for (uint32_t g = 0; g < WORTH_GRIDS; g++) {
+        int64_t off = since_loss_ms % grids_ms[g];
+        bool on = off <= GRID_NEAR_MS || off >= grids_ms[g] - GRID_NEAR_MS;
+
+        w->on_grid[g] += NEWEST_SHARE * (on - w->on_grid[g]);
+    }
 }
 
-struct pace {
-    int64_t first_ms, interval_ms;
-};
-
-static struct pace find_pace(const struct worth *w, const struct worth_limits *l)
+/* The nearest number of whole periods, not 0. */
+static double whole_periods(double ms, double period_ms)
 {
-    double cost = (double)worth_checkpoint_ms(w, l);
-    double mean = between(l, w->worked_ms, w->losses);
-    double least_interval =
-        2 * cost > (double)l->min_interval_ms ? 2 * cost : (double)l->min_interval_ms;
-    double interval = INTERVAL_FIRST_MS, least = 0;
-    struct pace best = {.first_ms = whole(least_interval), .interval_ms = whole(least_interval)};
-    bool any = false;
+    double n = (double)whole(ms / period_ms + 0.5);
 
-    for (uint32_t i = 0; i < WORTH_INTERVALS; i++, interval *= INTERVAL_STEP) {
-        if (interval < least_interval || interval > (double)l->max_interval_ms)
-            continue;
-        for (uint32_t k = 0; k < WORTH_FIRSTS; k++) {
-            double first = firsts[k] * interval;
-            double waste =
-                w->wasted_ms[i][k] + PRIOR_SHADOW * expected(first, interval, cost, mean);
+    return (n < 1 ? 1 : n) * period_ms;
+}
 
-            if (first < least_interval || (any && waste >= least))
-                continue;
-            any = true;
+/* Of each ms, what checkpoints cost and losses take; of those on the grid a period less. */
+static double wasted(double interval_ms, double cost_ms, double mean_ms, double on_grid_ms)
+{
+    return cost_ms / interval_ms + (interval_ms - on_grid_ms) / (2 * mean_ms);
+}
+
+static uint32_t find_grid(const struct worth *w, const struct worth_limits *l)
+{
+    double cost = (double)worth_checkpoint_ms(w, l), mean = between_losses(w, l, 0);
+    double interval = square_root(2 * cost * mean), least = wasted(interval, cost, mean, 0);
+    uint32_t best = 0;
+
+    for (uint32_t g = 0; g < WORTH_GRIDS; g++) {
+        double period = (double)grids_ms[g];
+        double waste = wasted(whole_periods(interval, period), cost, mean, w->on_grid[g] * period);
+
+        if (w->on_grid[g] > GRID_KNOWN && grids_ms[g] <= l->max_interval_ms && waste < least) {
             least = waste;
-            best = (struct pace){.first_ms = whole(first), .interval_ms = whole(interval)};
+            best = g + 1;
         }
     }
     return best;
+}
+
+static void note_loss(struct worth *w, const struct worth_limits *l, int64_t now_ms)
+{
+    if (w->lost_at_ms != PLIANT_UNSET)
+        note_grids(w, now_ms - w->lost_at_ms);
+    w->lost_at_ms = w->changed_at_ms = now_ms;
+    w->grid = find_grid(w, l);
 }
 
 /* So that it has just completed when the next loss is likely. */
 static int64_t before_grid(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
                            int64_t at_ms)
 {
+    int64_t period = grids_ms[w->grid - 1];
     int64_t cost = worth_checkpoint_ms(w, l), ahead = cost + cost / 8 + GRID_NEAR_MS;
-    int64_t off = (at_ms + ahead - w->lost_at_ms) % GRID_MS;
-    int64_t snapped = at_ms - off + (off > GRID_MS / 2 ? GRID_MS : 0);
-    int64_t least = now_ms + cost;
+    int64_t off = (at_ms + ahead - w->lost_at_ms) % period;
+    int64_t kept = at_ms - off + (off > period / 2 ? period : 0);
+    int64_t least = now_ms + (cost > l->min_interval_ms ? cost : l->min_interval_ms);
 
-    return snapped > least ? snapped : snapped + ((least - snapped) / GRID_MS + 1) * GRID_MS;
+    if (kept <= least)
+        kept += ((least - kept) / period + 1) * period;
+    return kept - now_ms <= l->max_interval_ms ? kept : at_ms;
 }
 
-int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
-                              bool first)
+void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
+                 enum worth_end how)
 {
-    struct pace pace = find_pace(w, l);
-    int64_t at_ms = instant_after(now_ms, first ? pace.first_ms : pace.interval_ms);
+    bool same_episode =
+        how == WORTH_LOST && w->lost_at_ms != PLIANT_UNSET && now_ms - w->lost_at_ms < EPISODE_MS;
 
-    return w->on_grid > GRID_KNOWN && at_ms < PLIANT_NEVER - GRID_MS
+    count(w, l, now_ms);
+    if (same_episode)
+        return;
+    if (how == WORTH_LOST)
+        note_loss(w, l, now_ms);
+    w->losses += how == WORTH_LOST && worked_ms > 0;
+    w->stops += how != WORTH_RESCALED;
+}
+
+/* ---- what follows ----------------------------------------------------------------------- */
+
+int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms)
+{
+    double cost = (double)worth_checkpoint_ms(w, l);
+    double mean = between_losses(w, l, calm_ms(w, now_ms));
+    int64_t interval_ms = whole(square_root(2 * cost * mean));
+    int64_t least_ms = 2 * worth_checkpoint_ms(w, l), at_ms;
+
+    if (interval_ms > l->max_interval_ms)
+        interval_ms = l->max_interval_ms;
+    if (interval_ms < l->min_interval_ms)
+        interval_ms = l->min_interval_ms;
+    if (interval_ms < least_ms)
+        interval_ms = least_ms;
+    at_ms = instant_after(now_ms, interval_ms);
+    return w->grid > 0 && at_ms < PLIANT_NEVER - grids_ms[WORTH_GRIDS - 1]
                ? before_grid(w, l, now_ms, at_ms)
                : at_ms;
 }

@@ -7,10 +7,11 @@
  *   horizon   what is left of the present run on average: two thirds of the mean time between stops
  *   gain      (q - p) x horizon     in slot-ms, for a rescale from p to q slots
  *   cost      q x (restart + checkpoint, unless one has just completed)
- *   interval  that which would have wasted least in the runs so far, where each candidate was run
- *             as a shadow; few runs count little against what losses at random would make best
+ *   rate      of losses, per ms: c / (calm + 20 min), calm: for how long no node came or went.
+ *             The longer nothing has changed, the longer nothing will
+ *   interval  sqrt(2 x checkpoint / rate): what checkpoints cost and losses take is least
  *
- * Pure: plain values, no pointers; O(1) but for the end of a run, which is O(WORTH_INTERVALS).
+ * Pure: plain values, no pointers; O(1).
  * Units   ms, slot-ms
  * Source  docs/states.md
  */
@@ -19,8 +20,7 @@
 
 #include <pliant/pliant.h>
 
-#define WORTH_INTERVALS 76u
-#define WORTH_FIRSTS 4u /* ... each with so many choices of the first of a run */
+#define WORTH_GRIDS 5u
 
 #define WORTH_GAPS_FEW 3u /* more are needed to tell whether they are regular */
 
@@ -32,19 +32,20 @@ struct worth_limits {
 };
 
 struct worth {
-    double losses, stops; /* episodes; stops: losses and planned moves */
-    double exposed_ms;    /* in which stops came: of Executing */
-    double worked_ms;     /* in which losses came: with all tasks running */
-    double on_grid; /* share of the losses that came a whole number of minutes after another */
-    double early;   /* share of the nodes under notice that went before their end */
-    double wasted_ms[WORTH_INTERVALS][WORTH_FIRSTS];
-    double gap_ms, gap_off_ms; /* between two arrivals: mean, and mean distance from it */
-    uint32_t gaps;             /* seen, up to WORTH_GAPS_FEW */
-    int64_t arrived_at_ms;     /* the last arrival; PLIANT_UNSET: none */
-    int64_t counted_to_ms;     /* up to here, in Executing; PLIANT_UNSET: not in Executing */
-    bool working;              /* all tasks run */
-    int64_t forgot_to_ms;      /* up to here everything has decayed; PLIANT_UNSET: nothing yet */
-    int64_t lost_at_ms;        /* the last loss; PLIANT_UNSET: none */
+    double losses, stops;        /* episodes; stops: losses and planned moves */
+    double exposed_ms;           /* in which stops came: of Executing */
+    double risk;                 /* in which losses came: of work, ms / (calm + 20 min) summed up */
+    double on_grid[WORTH_GRIDS]; /* share of the losses a whole number of periods after another */
+    uint32_t grid;               /* 1 + that of the grid that checkpoints keep to; 0: to none */
+    double early;                /* share of the nodes under notice that went before their end */
+    double gap_ms, gap_off_ms;   /* between two arrivals: mean, and mean distance from it */
+    uint32_t gaps;               /* seen, up to WORTH_GAPS_FEW */
+    int64_t changed_at_ms;       /* a node came, went or was to go; a loss */
+    int64_t arrived_at_ms;       /* the last arrival; PLIANT_UNSET: none */
+    int64_t counted_to_ms;       /* up to here, in Executing; PLIANT_UNSET: not in Executing */
+    bool working;                /* all tasks run */
+    int64_t forgot_to_ms;        /* up to here everything has decayed; PLIANT_UNSET: nothing yet */
+    int64_t lost_at_ms;          /* the last loss; PLIANT_UNSET: none */
     int64_t restart_ms, checkpoint_ms; /* PLIANT_UNSET: not measured */
     int64_t stopping_ms;               /* the first part of the restart that is under way */
 };
@@ -80,6 +81,8 @@ enum worth_end { WORTH_LOST, WORTH_MOVED, WORTH_RESCALED };
 void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
                  enum worth_end how);
 
+/* A node came, went or is to go, whether the job used it or not. */
+void worth_changed(struct worth *w, const struct worth_limits *l, int64_t now_ms);
 void worth_arrived(struct worth *w, int64_t now_ms); /* slots that the job could use */
 /* A node under notice is gone, and the job had not had to leave it yet (early), or had. */
 void worth_drained(struct worth *w, bool early);
@@ -92,9 +95,8 @@ bool worth_moving_early(uint64_t p, uint64_t q, int64_t left_ms, int64_t until_m
 
 struct worth_judgement worth_judge(const struct worth *w, const struct worth_limits *l,
                                    const struct worth_view *view);
-/* When to trigger the next checkpoint: the first of a run, or after one at `now_ms`. */
-int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms,
-                              bool first);
+/* When to trigger the next checkpoint, after a start or another one at `now_ms`. */
+int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms);
 
 /* How long the tasks will yet need to come up, after `started_ms`. */
 int64_t worth_left_ms(const struct worth *w, const struct worth_limits *l, int64_t started_ms);

@@ -13,8 +13,10 @@
 
 enum { STEPS = 400, NODES = 6 };
 
+enum kind { ADAPTIVE, FIXED, BATCH }; /* of scheduler */
+
 struct life {
-    bool fixed; /* the parallelism: jobmanager.scheduler: default */
+    enum kind kind;
     struct pliant_config cfg;
     struct pliant_job *job;
     struct pliant_sched *s;
@@ -23,6 +25,7 @@ struct life {
     uint64_t actions; /* a running sum of what came out */
     uint32_t plan;
     uint64_t checkpoint;
+    uint32_t decided; /* vertices */
 };
 
 static const struct pliant_vertex_spec VERTICES[] = {
@@ -33,6 +36,12 @@ static const struct pliant_edge_spec EDGES[] = {{0, 1, PLIANT_ALL_TO_ALL, PLIANT
                                                 {1, 2, PLIANT_POINTWISE, PLIANT_PIPELINED}};
 static const struct pliant_edge_spec FIXED_EDGES[] = {{0, 1, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING},
                                                       {1, 2, PLIANT_POINTWISE, PLIANT_PIPELINED}};
+/* a: 3 tasks; how many the others have is decided */
+static const struct pliant_vertex_spec BATCH_VERTICES[] = {
+    {.id = "src", .parallelism = 3}, {.id = "map", .max_parallelism = 4}, {.id = "sink"}};
+static const struct pliant_edge_spec BATCH_EDGES[] = {
+    {0, 1, PLIANT_POINTWISE, PLIANT_BLOCKING},
+    {1, 2, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING, .splittable = true}};
 static const char *const NAMES[NODES] = {"n0", "n1", "n2", "n3", "n4", "n5"};
 
 static const char *const OPTIONS[][2] = {
@@ -56,19 +65,22 @@ static const char *const OPTIONS[][2] = {
     {"pliant.failure-labels", "kind=node -> type=lost; kind=task -> type=task, owner=user"},
 };
 
-static int life_begin(struct life *l, const struct pliant_alloc *alloc, bool fixed)
+static int life_begin(struct life *l, const struct pliant_alloc *alloc, enum kind kind)
 {
-    struct pliant_job_spec spec = {
-        .vertices = VERTICES, .n_vertices = 3, .edges = fixed ? FIXED_EDGES : EDGES, .n_edges = 2};
+    static const struct pliant_edge_spec *const edges[] = {EDGES, FIXED_EDGES, BATCH_EDGES};
+    static const char *const schedulers[] = {"adaptive", "default", "adaptive-batch"};
+    struct pliant_job_spec spec = {.vertices = kind == BATCH ? BATCH_VERTICES : VERTICES,
+                                   .n_vertices = 3,
+                                   .edges = edges[kind],
+                                   .n_edges = 2};
     int error;
 
-    *l = (struct life){.prng = {7}, .fixed = fixed};
+    *l = (struct life){.prng = {7}, .kind = kind};
     pliant_config_init(&l->cfg);
     l->cfg.alloc = alloc;
     for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++)
         cr_assert_eq(pliant_config_set(&l->cfg, OPTIONS[i][0], OPTIONS[i][1], NULL), 0);
-    if (fixed)
-        cr_assert_eq(pliant_config_set(&l->cfg, "jobmanager.scheduler", "default", NULL), 0);
+    cr_assert_eq(pliant_config_set(&l->cfg, "jobmanager.scheduler", schedulers[kind], NULL), 0);
     error = pliant_job_new(&spec, alloc, &l->job, NULL);
     return error < 0 ? error : pliant_sched_new(&l->cfg, l->job, &l->s, NULL);
 }
@@ -89,6 +101,7 @@ static void note(struct life *l, const struct pliant_actions *acts)
             l->plan = act->reserve.plan;
         if (act->kind == PLIANT_ACT_CHECKPOINT)
             l->checkpoint = act->checkpoint.id;
+        l->decided += act->kind == PLIANT_ACT_DECIDED;
         if (act->kind == PLIANT_ACT_DEPLOY)
             l->actions = l->actions * 31 + act->deploy.slot.v;
     }
@@ -106,6 +119,22 @@ static int step(struct life *l, struct pliant_event ev)
     return error;
 }
 
+/* What it wrote, in parts that differ, for the edge that leaves its vertex. */
+static int finish(struct life *l, struct pliant_event ev)
+{
+    uint32_t edge = ev.task.vertex.v - 1, n = pliant_subpartitions(l->s, edge, ev.task.subtask);
+    uint64_t bytes[128] = {0};
+    struct pliant_output output = {edge, n, bytes};
+
+    cr_assert(n <= 128);
+    for (uint32_t i = 0; i < n; i++)
+        bytes[i] = i % 16 == 0 ? 10000000 : 1000 * i;
+    ev.kind = PLIANT_EV_TASK_FINISHED;
+    ev.finished.outputs = &output;
+    ev.finished.n_outputs = l->kind == BATCH && n > 0;
+    return step(l, ev);
+}
+
 /* All tasks of the graph, in whatever state: those that are told to stop do, the others run. */
 static int answer_tasks(struct life *l)
 {
@@ -116,11 +145,12 @@ static int answer_tasks(struct life *l)
 
             pliant_task_info(l->s, (pliant_vertex_id){v}, i, &info);
             ev.task = (struct pliant_task){{v}, i, info.attempt};
-            if (l->fixed && info.state == PLIANT_TASK_RUNNING && prng_below(&l->prng, 3) == 0)
-                ev.kind = PLIANT_EV_TASK_FINISHED;
             if (info.state == PLIANT_TASK_CANCELING)
                 ev.kind = PLIANT_EV_TASK_CANCELED;
-            if (step(l, ev) < 0)
+            if (l->kind != ADAPTIVE && info.state == PLIANT_TASK_RUNNING &&
+                        prng_below(&l->prng, l->kind == BATCH ? 3 : 3) == 0
+                    ? finish(l, ev) < 0
+                    : step(l, ev) < 0)
                 return -ENOMEM;
         }
     return 0;
@@ -207,33 +237,34 @@ static int live(struct life *l, size_t *steps)
     return 0;
 }
 
-static uint64_t honest_actions(size_t *allocations, bool fixed)
+static uint64_t honest_actions(size_t *allocations, enum kind kind)
 {
     FAILING_ALLOC(memory, 0);
     struct life l;
     size_t steps;
     uint64_t actions;
 
-    cr_assert_eq(life_begin(&l, &memory.hook, fixed), 0);
+    cr_assert_eq(life_begin(&l, &memory.hook, kind), 0);
     cr_assert_eq(live(&l, &steps), 0);
     actions = l.actions;
+    cr_assert_eq(l.decided, kind == BATCH ? 3 : 0);
     life_end(&l);
     cr_assert_eq(memory.live, 0);
     *allocations = memory.calls;
     return actions;
 }
 
-static void fail_each(bool fixed)
+static void fail_each(enum kind kind)
 {
     size_t allocations, tried = 0, steps;
 
-    honest_actions(&allocations, fixed);
+    honest_actions(&allocations, kind);
     cr_assert_gt(allocations, 500);
     /* each of the first ones, then ever fewer: the later ones are made at the same places */
     for (size_t k = 1; k <= allocations; k += 1 + k / 400, tried++) {
         FAILING_ALLOC(memory, k);
         struct life l;
-        int error = life_begin(&l, &memory.hook, fixed);
+        int error = life_begin(&l, &memory.hook, kind);
 
         if (error == 0)
             error = live(&l, &steps);
@@ -255,20 +286,26 @@ static void fail_each(bool fixed)
 
 Test(memory, that_fails_once_ends_the_scheduler_and_leaks_nothing, .timeout = 240)
 {
-    fail_each(false);
+    fail_each(ADAPTIVE);
 }
 
 Test(memory, that_fails_once_ends_one_of_fixed_parallelism_as_well, .timeout = 240)
 {
-    fail_each(true);
+    fail_each(FIXED);
+}
+
+Test(memory, that_fails_once_ends_one_of_batch_jobs_as_well, .timeout = 240)
+{
+    fail_each(BATCH);
 }
 
 Test(memory, has_no_part_in_what_is_decided)
 {
     size_t allocations;
-    uint64_t actions = honest_actions(&allocations, false);
 
-    cr_assert_eq(honest_actions(&allocations, false), actions);
-    actions = honest_actions(&allocations, true);
-    cr_assert_eq(honest_actions(&allocations, true), actions);
+    for (enum kind kind = ADAPTIVE; kind <= BATCH; kind++) {
+        uint64_t actions = honest_actions(&allocations, kind);
+
+        cr_assert_eq(honest_actions(&allocations, kind), actions);
+    }
 }

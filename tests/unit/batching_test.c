@@ -215,7 +215,7 @@ Test(batching, a_fixed_parallelism_gets_equal_shares) /* [5.2, 5.6] */
 
     world_node(&w, "n1", 9);
     world_start(&w);
-    cr_assert(eq(sz, world_count(&w, PLIANT_ACT_DECIDED), 0), "there is nothing to decide");
+    cr_assert(eq(sz, world_count(&w, PLIANT_ACT_DECIDED), 1)); /* told all the same */
     cr_assert(eq(u32, pliant_subpartitions(w.s, 0, 0), 2));
     wrote(&w, A, 0, 0, 1000);
     wrote(&w, A, 1, 0, 1);
@@ -589,4 +589,169 @@ Test(batching, a_drain_moves_the_tasks_it_touches)
     cr_assert(eq(u64, world_counts(&w).drain_moves, 1));
     cr_assert(eq(u32, info_of(&w, A, 0).attempt, 2));
     world_free(&w);
+}
+
+/* ---- anything may happen --------------------------------------------------------------------- */
+
+static uint32_t chance(uint64_t *state, uint32_t n)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33) % n;
+}
+
+/* A task that is in that state, from a random one on; false: there is none. */
+static bool find_task(const struct world *w, uint64_t *prng, enum pliant_task_state state,
+                      struct pliant_task *ret)
+{
+    uint32_t n = pliant_job_vertices(w->job), from = chance(prng, n);
+
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t v = (from + k) % n + 1, p = parallelism(w, v), first = p > 0 ? chance(prng, p) : 0;
+
+        for (uint32_t i = 0; i < p; i++) {
+            struct pliant_task_info info = info_of(w, v, (first + i) % p);
+
+            *ret = (struct pliant_task){{v}, (first + i) % p, info.attempt};
+            if (info.state == state)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void finish_somehow(struct world *w, uint64_t *prng, struct pliant_task task)
+{
+    static uint64_t bytes[4][200];
+    struct pliant_output outputs[4];
+    size_t n = 0;
+
+    for (uint32_t e = 0; e < pliant_job_edges(w->job); e++) {
+        if (pliant_job_edge(w->job, e)->from != task.vertex.v - 1 || chance(prng, 8) == 0)
+            continue;
+        outputs[n] =
+            (struct pliant_output){e, pliant_subpartitions(w->s, e, task.subtask), bytes[n]};
+        for (uint32_t i = 0; i < outputs[n].n; i++)
+            bytes[n][i] = chance(prng, 10) == 0 ? chance(prng, 100000) : chance(prng, 100);
+        n++;
+    }
+    world_event(
+        w, (struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED, .finished = {task, outputs, n}});
+}
+
+static void something_happens(struct world *w, uint64_t *prng)
+{
+    char name[] = {'n', (char)('0' + chance(prng, 5)), '\0'};
+    struct pliant_task task;
+
+    switch (chance(prng, 16)) {
+    case 0:
+        world_node(w, name, 1 + chance(prng, 3));
+        return;
+    case 1:
+        world_lose(w, name);
+        return;
+    case 2:
+        world_drain(w, name, chance(prng, 2) ? 5000 : 0);
+        return;
+    case 3:
+        if (find_task(w, prng, PLIANT_TASK_RUNNING, &task))
+            world_fail_task(w, task.vertex.v, task.subtask, true);
+        return;
+    case 4:
+        if (find_task(w, prng, PLIANT_TASK_RUNNING, &task)) /* its input is gone */
+            world_event(w, (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
+                                                 .failure = {.task = task,
+                                                             .recoverable = true,
+                                                             .input_lost = true,
+                                                             .edge = chance(prng, 4),
+                                                             .producer = chance(prng, 3)}});
+        return;
+    case 5:
+        if (chance(prng, 20) == 0)
+            world_fail(w, true);
+        return;
+    case 6:
+        w->cancels = !w->cancels;
+        if (w->cancels)
+            for (int i = 0; i < 4 && find_task(w, prng, PLIANT_TASK_CANCELING, &task); i++)
+                world_event(w,
+                            (struct pliant_event){.kind = PLIANT_EV_TASK_CANCELED, .task = task});
+        return;
+    case 7:
+    case 8:
+        world_to(w, w->now_ms + chance(prng, 3000));
+        return;
+    default:
+        if (find_task(w, prng, PLIANT_TASK_RUNNING, &task))
+            finish_somehow(w, prng, task);
+    }
+}
+
+/* What is read of an edge: each subpartition of each partition, by one task at least. */
+static void expect_all_read(const struct world *w, uint32_t e)
+{
+    static uint8_t seen[64][200];
+    uint32_t from = pliant_job_edge(w->job, e)->from + 1, to = pliant_job_edge(w->job, e)->to + 1;
+    struct pliant_read reads[300];
+
+    memset(seen, 0, sizeof seen);
+    for (uint32_t k = 0; k < parallelism(w, to); k++) {
+        size_t n = pliant_reads(w->s, e, k, reads, 300);
+
+        cr_assert(n <= 300);
+        for (size_t i = 0; i < n; i++)
+            for (uint32_t p = reads[i].p0; p <= reads[i].p1; p++)
+                for (uint32_t sub = reads[i].s0; sub <= reads[i].s1; sub++)
+                    seen[p][sub] = 1;
+    }
+    for (uint32_t p = 0; p < parallelism(w, from) && parallelism(w, to) > 0; p++)
+        for (uint32_t sub = 0; sub < pliant_subpartitions(w->s, e, p); sub++)
+            cr_assert(seen[p][sub], "edge %u: %u/%u is read by nobody", e, p, sub);
+}
+
+Test(batching, ends_whatever_happens_and_reads_all, .timeout = 600)
+{
+    static const struct pliant_vertex_spec vertices[] = {
+        {.id = "a"}, {.id = "b", .parallelism = 3}, {.id = "c"}, {.id = "d", .max_parallelism = 7}};
+    static const enum pliant_partitioner all_to_all[] = {
+        PLIANT_PARTITIONER_DEFAULT, PLIANT_PARTITIONER_HASH, PLIANT_PARTITIONER_REBALANCE,
+        PLIANT_PARTITIONER_BROADCAST};
+
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        uint64_t prng = seed * 7919;
+        struct pliant_edge_spec edges[] = {{0, 2}, {1, 2}, {0, 3}, {2, 3}};
+        struct world w;
+
+        for (uint32_t e = 0; e < 4; e++) {
+            edges[e].exchange = PLIANT_BLOCKING;
+            edges[e].pattern = chance(&prng, 3) ? PLIANT_ALL_TO_ALL : PLIANT_POINTWISE;
+            if (edges[e].pattern == PLIANT_ALL_TO_ALL)
+                edges[e].partitioner = all_to_all[chance(&prng, 4)];
+            edges[e].splittable = chance(&prng, 3) == 0;
+        }
+        w = WORLD(vertices, edges, SOURCES("3"), VOLUME("1 kb"), FIXED_DELAY("100000", "1 s"),
+                  BATCH "max-parallelism", "20",
+                  "table.optimizer.skewed-join-optimization.skewed-threshold", "1 kb");
+        world_start(&w);
+        for (int i = 0; i < 400 && pliant_state(w.s) != PLIANT_FINISHED; i++)
+            something_happens(&w, &prng);
+        w.cancels = true;
+        world_node(&w, "last", 4);
+        for (int i = 0; i < 3000 && pliant_state(w.s) != PLIANT_FINISHED; i++) {
+            struct pliant_task task;
+
+            if (find_task(&w, &prng, PLIANT_TASK_CANCELING, &task))
+                world_event(&w,
+                            (struct pliant_event){.kind = PLIANT_EV_TASK_CANCELED, .task = task});
+            else if (find_task(&w, &prng, PLIANT_TASK_RUNNING, &task))
+                finish_somehow(&w, &prng, task);
+            else
+                world_to(&w, w.now_ms + 10000);
+            for (uint32_t e = 0; e < 4; e++)
+                expect_all_read(&w, e);
+        }
+        cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_FINISHED), "seed %llu",
+                  (unsigned long long)seed);
+        world_free(&w);
+    }
 }

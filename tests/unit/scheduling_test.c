@@ -201,6 +201,63 @@ Test(scheduling, slots_that_do_not_come_in_time_are_a_failure_like_any_other)
     world_free(&w);
 }
 
+Test(scheduling, where_tasks_end_only_what_is_not_there_is_waited_for_in_vain)
+{
+    static const struct pliant_vertex_spec wide[] = {{.id = "a", .parallelism = 3},
+                                                     {.id = "b", .parallelism = 2}};
+    struct world w = WORLD(wide, blocking_all, FIXED_DELAY("9", "1 s"), LONG_IDLE);
+    struct pliant_next next;
+
+    world_start(&w);
+    world_to(&w, 100000);
+    world_node(&w, "n1", 1);
+    pliant_next(w.s, &next);
+    cr_assert(eq(i64, next.at_ms, PLIANT_NEVER), "one after the other they will run");
+    world_to(&w, 4000000); /* [P-SCHED-4] */
+    cr_assert(eq(u64, world_counts(&w).restarts, 0));
+    finish(&w, A, 0);
+    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_RUNNING));
+    world_lose(&w, "n1");
+    cr_assert(eq(u64, world_counts(&w).restarts, 1));
+    world_to(&w, 4299999);
+    cr_assert(eq(u64, world_counts(&w).restarts, 1));
+    world_to(&w, 4300000); /* a:2, that waited when the slot went */
+    cr_assert(eq(u64, world_counts(&w).restarts, 2));
+    world_free(&w);
+}
+
+/* a and b are sources and share slots; c => d */
+Test(scheduling, those_in_line_find_their_way_past_others_and_into_slots_of_their_unit)
+{
+    static const struct pliant_vertex_spec mixed_groups[] = {
+        {.id = "a", .parallelism = 2},
+        {.id = "b", .parallelism = 2},
+        {.id = "c", .parallelism = 1, .slot_sharing_group = "x"},
+        {.id = "d", .parallelism = 1, .slot_sharing_group = "y"}};
+    static const struct pliant_edge_spec edges[] = {{2, 3, PLIANT_POINTWISE, PLIANT_PIPELINED},
+                                                    {0, 3, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING},
+                                                    {1, 3, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING}};
+    struct world w = WORLD(mixed_groups, edges, FIXED_DELAY("9", "1 s"), LONG_IDLE);
+
+    world_start(&w);
+    world_node(&w, "n1", 1);
+    cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
+    cr_assert(eq(int, state_of(&w, B, 0), PLIANT_TASK_RUNNING), "in the slot of its unit");
+    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_CREATED));
+    finish(&w, A, 0);
+    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_CREATED), "b:0 is still there");
+    finish(&w, B, 0);
+    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_RUNNING));
+    cr_assert(eq(int, state_of(&w, B, 1), PLIANT_TASK_RUNNING));
+    finish(&w, B, 1);
+    finish(&w, A, 1);
+    cr_assert(eq(int, state_of(&w, C, 0), PLIANT_TASK_CREATED), "c and d need two slots");
+    world_node(&w, "n2", 1);
+    cr_assert(eq(int, state_of(&w, C, 0), PLIANT_TASK_RUNNING));
+    cr_assert(eq(int, state_of(&w, D, 0), PLIANT_TASK_RUNNING));
+    world_free(&w);
+}
+
 static void expect_read(const struct world *w, size_t edge, uint32_t subtask,
                         struct pliant_read want)
 {

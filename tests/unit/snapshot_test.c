@@ -52,6 +52,39 @@ static struct world busy_world(void)
     return w;
 }
 
+/* Of a batch job: sizes, plans, a producer that runs once more, tasks in line. */
+static struct world batch_world(void)
+{
+    static const struct pliant_vertex_spec vertices[] = {
+        {.id = "a", .parallelism = 3}, {.id = "b"}, {.id = "c"}};
+    static const struct pliant_edge_spec edges[] = {{0, 1, PLIANT_POINTWISE, PLIANT_BLOCKING},
+                                                    {1, 2, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING}};
+    struct world w = world_new(
+        (struct world_spec){.vertices = vertices,
+                            .n_vertices = 3,
+                            .edges = edges,
+                            .n_edges = 2,
+                            .options = {"execution.batch.adaptive.auto-parallelism.max-parallelism",
+                                        "6", "restart-strategy.type", "fixed-delay",
+                                        "restart-strategy.fixed-delay.attempts", "9"}});
+    uint64_t bytes[] = {30000000, 1, 20000000, 0, 7, 300};
+    struct pliant_output output = {0, 2, bytes};
+
+    world_node(&w, "n1", 2);
+    world_start(&w);
+    for (uint32_t i = 0; i < 3; i++)
+        world_event(&w, (struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED,
+                                              .finished = {{{1}, i, 1}, &output, 1}});
+    output.edge = 1;
+    output.n = pliant_subpartitions(w.s, 1, 0);
+    for (uint32_t i = 0; i < 2; i++)
+        world_event(&w, (struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED,
+                                              .finished = {{{2}, i, 1}, &output, 1}});
+    world_fail_task(&w, 2, 2, true);
+    cr_assert_gt(pliant_parallelism(w.s, (pliant_vertex_id){2}), 4);
+    return w;
+}
+
 static int restore(const struct world *w, const void *bytes, size_t n)
 {
     struct pliant_sched *s = NULL;
@@ -75,9 +108,8 @@ static void fix_sum(uint8_t *bytes, size_t n)
     memcpy(bytes + n - sizeof sum, &sum, sizeof sum);
 }
 
-Test(snapshot, is_refused_when_a_byte_is_wrong_or_missing)
+static void expect_refusals(struct world w)
 {
-    struct world w = busy_world();
     uint8_t *bytes;
     size_t n;
 
@@ -93,9 +125,14 @@ Test(snapshot, is_refused_when_a_byte_is_wrong_or_missing)
     world_free(&w);
 }
 
-Test(snapshot, that_was_forged_is_refused_or_in_order_but_never_breaks_anything)
+Test(snapshot, is_refused_when_a_byte_is_wrong_or_missing)
 {
-    struct world w = busy_world();
+    expect_refusals(busy_world());
+    expect_refusals(batch_world());
+}
+
+static void forge(struct world w)
+{
     struct prng prng = {42};
     uint8_t *bytes, *forged;
     size_t n, refused = 0;
@@ -119,6 +156,12 @@ Test(snapshot, that_was_forged_is_refused_or_in_order_but_never_breaks_anything)
     world_free(&w);
 }
 
+Test(snapshot, that_was_forged_is_refused_or_in_order_but_never_breaks_anything)
+{
+    forge(busy_world());
+    forge(batch_world());
+}
+
 Test(snapshot, belongs_to_one_job_and_one_set_of_options)
 {
     struct world w = busy_world();
@@ -137,9 +180,8 @@ Test(snapshot, belongs_to_one_job_and_one_set_of_options)
     world_free(&other_job);
 }
 
-Test(snapshot, without_memory_answers_so_and_loses_none)
+static void starve(struct world w)
 {
-    struct world w = busy_world();
     struct pliant_config cfg = w.cfg;
     void *bytes;
     size_t n;
@@ -161,4 +203,10 @@ Test(snapshot, without_memory_answers_so_and_loses_none)
     }
     pliant_bytes_free(NULL, bytes);
     world_free(&w);
+}
+
+Test(snapshot, without_memory_answers_so_and_loses_none)
+{
+    starve(busy_world());
+    starve(batch_world());
 }

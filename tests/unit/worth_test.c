@@ -31,19 +31,23 @@ static struct worth_view view_of(uint64_t p, uint64_t q, int64_t unsafe_ms)
                                .can_checkpoint = true};
 }
 
-/* A run from `from_ms` on that starts for `starting_ms`, works, and ends. */
+/* A run from `from_ms`, when nodes change, on that starts for `starting_ms`, works, and ends. */
 static void live(struct worth *w, int64_t from_ms, int64_t starting_ms, int64_t worked_ms,
                  enum worth_end how)
 {
+    worth_changed(w, &limits, from_ms);
     worth_enter(w, &limits, from_ms);
     worth_restarted(w, &limits, from_ms + starting_ms, starting_ms);
     worth_ended(w, &limits, from_ms + starting_ms + worked_ms, worked_ms, how);
     worth_leave(w, &limits, from_ms + starting_ms + worked_ms);
 }
 
+/* Right after a change. */
 static int64_t interval_of(const struct worth *w)
 {
-    return worth_next_checkpoint(w, &limits, 0, false);
+    int64_t now_ms = w->changed_at_ms == PLIANT_UNSET ? 0 : w->changed_at_ms;
+
+    return worth_next_checkpoint(w, &limits, now_ms) - now_ms;
 }
 
 /* ---- gain and cost -------------------------------------------------------------------------- */
@@ -150,20 +154,44 @@ Test(worth, starts_over_only_with_so_many_more_that_it_pays)
 
 /* ---- checkpoints ---------------------------------------------------------------------------- */
 
+/* sqrt(2 x 3 s x 40 min x (calm + 20 min) / 20 min): what is calm for an hour is four times as
+ * safe. */
+Test(worth, takes_checkpoints_more_rarely_the_longer_nothing_has_changed)
+{
+    static const struct {
+        int64_t calm_ms, want_ms;
+    } rows[] = {{0, 120000}, {20 * MIN_MS, 169705}, {60 * MIN_MS, 240000}, {480 * MIN_MS, 600000}};
+    struct worth w = fresh();
+
+    worth_changed(&w, &limits, MIN_MS);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t now = MIN_MS + rows[i].calm_ms;
+
+        cr_expect_eq(worth_next_checkpoint(&w, &limits, now) - now, rows[i].want_ms,
+                     "row %zu: %lld", i,
+                     (long long)(worth_next_checkpoint(&w, &limits, now) - now));
+    }
+}
+
+/* A loss after 40 minutes of work that began with a change: ln(60 / 20) of risk, and 40 / 20 of the
+ * prior for one more; 20 min x 3.0986 / 2 between losses, right after this one. */
 Test(worth, takes_checkpoints_as_often_as_losses_ask_for)
 {
     struct worth w = fresh();
     int64_t before = interval_of(&w);
 
-    /* sqrt(2 x 3 s x 1.3 x 2400 s) is 136.8 s; candidates are 12 % apart */
-    cr_expect(before > 136800 / 1.12 && before < 136800 * 1.12, "%lld", (long long)before);
+    live(&w, 0, 0, 40 * MIN_MS, WORTH_LOST);
+    worth_changed(&w, &limits, 40 * MIN_MS);
+    cr_expect_float_eq(w.risk, 1.0986, 0.0001);
+    cr_expect_float_eq((double)interval_of(&w), 105617, 2);
+    w = fresh();
     for (int i = 0; i < 20; i++)
         live(&w, i * 5 * MIN_MS, 30000, 5 * MIN_MS - 30000 - i * 1013, WORTH_LOST);
     cr_expect(interval_of(&w) < before, "%lld", (long long)interval_of(&w));
     w = fresh();
     for (int i = 0; i < 20; i++)
         live(&w, i * 60 * MIN_MS, 30000, 59 * MIN_MS, WORTH_MOVED);
-    cr_expect(interval_of(&w) > 2 * before, "%lld", (long long)interval_of(&w));
+    cr_expect(interval_of(&w) > before, "%lld", (long long)interval_of(&w));
 }
 
 Test(worth, stays_within_the_limits_of_the_interval)
@@ -172,12 +200,12 @@ Test(worth, stays_within_the_limits_of_the_interval)
     struct worth w = fresh();
 
     narrow.min_interval_ms = 10 * MIN_MS;
-    cr_expect_geq(worth_next_checkpoint(&w, &narrow, 0, false), 10 * MIN_MS);
+    cr_expect_geq(worth_next_checkpoint(&w, &narrow, 0), 10 * MIN_MS);
     narrow.min_interval_ms = 1000;
     narrow.max_interval_ms = 20000;
-    cr_expect_leq(worth_next_checkpoint(&w, &narrow, 0, false), 20000);
+    cr_expect_leq(worth_next_checkpoint(&w, &narrow, 0), 20000);
     narrow.max_interval_ms = 1000;
-    cr_expect_eq(worth_next_checkpoint(&w, &narrow, 0, false), 6000, "twice what one costs");
+    cr_expect_eq(worth_next_checkpoint(&w, &narrow, 0), 6000, "twice what one costs");
 }
 
 Test(worth, expects_losses_on_the_minute_where_they_were)
@@ -187,9 +215,61 @@ Test(worth, expects_losses_on_the_minute_where_they_were)
 
     for (int i = 0; i < 10; i++)
         live(&w, 10 * i * MIN_MS + 12345, 30000, 9 * MIN_MS + 17655, WORTH_LOST);
-    at = worth_next_checkpoint(&w, &limits, now, false);
+    at = worth_next_checkpoint(&w, &limits, now);
     cr_expect_eq((at + 3000) % MIN_MS, MIN_MS - 500 - 375, "done just before the minute");
     cr_expect_gt(at, now);
+}
+
+#define LOSSES 25
+
+/* Losses every so many minutes, on each of which all that worked since the last one is lost. */
+static struct worth lost_every(int64_t period_ms)
+{
+    struct worth w = fresh();
+
+    for (int i = 0; i < LOSSES; i++)
+        live(&w, i * period_ms + 12345, 30000, period_ms - 30000, WORTH_LOST);
+    return w;
+}
+
+Test(worth, keeps_to_the_grid_of_losses_that_costs_least)
+{
+    static const struct {
+        int64_t period_ms, checkpoint_ms, want_ms;
+    } rows[] = {
+        {10 * MIN_MS, 3000, 10 * MIN_MS}, /* one each time: nothing is lost */
+        {20 * MIN_MS, 3000, 20 * MIN_MS},
+        {20 * MIN_MS, 12000, 20 * MIN_MS},
+        {7 * MIN_MS, 3000, MIN_MS}, /* seven minutes are no grid that is known, one minute is */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct worth w = lost_every(rows[i].period_ms);
+        int64_t now = LOSSES * rows[i].period_ms + 12345 + 30000, at, end;
+
+        worth_checkpointed(&w, rows[i].checkpoint_ms);
+        at = worth_next_checkpoint(&w, &limits, now);
+        end = at + rows[i].checkpoint_ms + rows[i].checkpoint_ms / 8 + 500;
+        cr_expect_eq((end - 12345) % rows[i].want_ms, 0, "row %zu: at %lld", i, (long long)at);
+        cr_expect_gt(at, now, "row %zu", i);
+    }
+}
+
+Test(worth, keeps_to_no_grid_where_there_is_none_or_the_interval_must_be_shorter)
+{
+    struct worth_limits narrow = limits;
+    struct worth w = fresh();
+    int64_t now = 1000 * MIN_MS;
+
+    for (int i = 0; i < 20; i++)
+        live(&w, i * 7919 * 97, 30000, 7919 * 97 - 30000, WORTH_LOST);
+    cr_expect_eq(w.grid, 0);
+    narrow.max_interval_ms = 30000;
+    w = lost_every(10 * MIN_MS);
+    cr_expect_leq(worth_next_checkpoint(&w, &narrow, now), now + 30000);
+    for (int i = 0; i < 10; i++)
+        worth_ended(&w, &narrow, now + i * 10 * MIN_MS, MIN_MS, WORTH_LOST);
+    cr_expect_eq(w.grid, 0, "the shortest is a minute");
 }
 
 Test(worth, counts_the_losses_of_one_instant_once)
