@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 7u
+#define VERSION 8u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
