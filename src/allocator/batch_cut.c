@@ -199,14 +199,20 @@ static int64_t largest(const struct cutting *c, int64_t lo, int64_t hi, enum wis
     return lo - 1;
 }
 
+/* Where sides of a join are combined a slice counts many times: no more than fits. */
 static int64_t all_together(const struct cutting *c)
 {
     int64_t sum = 0;
 
     if (!c->lists)
         return c->sums[c->n];
-    for (uint32_t k = 0; k < c->n; k++)
-        sum += size_at(c, k);
+    for (uint32_t k = 0; k < c->n; k++) {
+        int64_t more = size_at(c, k);
+
+        if (more > INT64_MAX - 1 - sum)
+            return INT64_MAX - 1;
+        sum += more;
+    }
     return sum;
 }
 

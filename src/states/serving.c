@@ -239,7 +239,10 @@ static struct asking *join(struct pliant_sched *s, uint32_t region)
 
 void line_ask(struct pliant_sched *s, uint32_t region)
 {
-    struct asking *asking = join(s, region);
+    struct asking *asking;
+
+    line_watch(s); /* within a step the number of slots may change and change back */
+    asking = join(s, region);
 
     if (asking && !would_do(s, asking->units))
         starves(s, asking);
@@ -373,7 +376,7 @@ static struct sort_item *tasks_of_chosen(struct pliant_sched *s, size_t *ret_n)
 static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
 {
     struct line *l = &s->scheduling.line;
-    uint32_t n_free = pool_n_free(&s->pool);
+    uint32_t n_free = pool_n_open(&s->pool);
 
     next_round(l);
     l->chosen.n = 0;
@@ -427,7 +430,7 @@ void line_serve(struct pliant_sched *s)
 {
     struct line *l = &s->scheduling.line;
 
-    while (!s->no_memory && (l->hints.n > 0 || (l->n > 0 && pool_n_free(&s->pool) >= l->least))) {
+    while (!s->no_memory && (l->hints.n > 0 || (l->n > 0 && pool_n_open(&s->pool) >= l->least))) {
         size_t n;
         const struct sort_item *tasks = who_fits(s, &n);
 
@@ -465,7 +468,7 @@ static void give_up(struct pliant_sched *s, uint32_t region, const char *cause)
 {
     const struct regions *r = &s->regional.regions;
     uint32_t v, i;
-    const struct task *task = regional_task(s, r->members[r->first[region]], &v, &i);
+    struct task *task = regional_task(s, r->members[r->first[region]], &v, &i);
 
     take_out(s, region, REGION_STARTED);
     failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
@@ -473,7 +476,7 @@ static void give_up(struct pliant_sched *s, uint32_t region, const char *cause)
                                                     .recoverable = true,
                                                     .task = {{v + 1}, i, task->attempt},
                                                     .cause = cause});
-    task_over(s, v, i, PLIANT_TASK_FAILED);
+    task_over(s, v, i, task, PLIANT_TASK_FAILED, false);
 }
 
 struct state line_timed_out(struct pliant_sched *s)
@@ -538,7 +541,7 @@ const char *line_check(struct pliant_sched *s)
         return broken;
     for (size_t i = l->first; i < l->v.n; i++)
         if (l->v.v[i].region != LINE_GONE &&
-            count_units(s, l->v.v[i].region, true) <= pool_n_free(&s->pool))
+            count_units(s, l->v.v[i].region, true) <= pool_n_open(&s->pool))
             return "a region waits for slots that are there";
     if (l->hints.n > 0)
         return "a region might start and nobody looks";
