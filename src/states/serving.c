@@ -387,12 +387,13 @@ static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
     return tasks_of_chosen(s, ret_n);
 }
 
-/* Others of the unit now have a home. */
-static void hint_unit(struct pliant_sched *s, uint32_t v, uint32_t subtask)
+void line_hint(struct pliant_sched *s, uint32_t v, uint32_t subtask)
 {
     const struct pliant_job *job = s->job;
     uint32_t group = job->group_of[v];
 
+    if (s->way->decides || !s->scheduling.on || s->scheduling.line.n == 0)
+        return;
     for (uint32_t m = job->group_first[group]; m < job->group_first[group + 1]; m++) {
         uint32_t w = job->group_members[m], region;
 
@@ -419,8 +420,7 @@ static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, s
         results_begin(&s->scheduling.results,
                       regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
                       pool_node(&s->pool, node)->arrival);
-        if (!s->way->decides && s->scheduling.line.n > 0)
-            hint_unit(s, tasks[k].value, tasks[k].minor);
+        line_hint(s, tasks[k].value, tasks[k].minor);
     }
     deploy_tasks(s, tasks, n);
 }
