@@ -88,19 +88,6 @@ void regional_begin(struct pliant_sched *s)
         r->on = true;
 }
 
-static bool owner_room(struct regional *r)
-{
-    size_t cap;
-
-    if (r->regions.n <= r->owner_cap)
-        return true;
-    cap = vec_grown(r->owner_cap, r->regions.n);
-    if (!array_grow(r->alloc, &r->owner, r->owner_cap, cap, sizeof *r->owner))
-        return false;
-    r->owner_cap = cap;
-    return true;
-}
-
 void regional_add(struct pliant_sched *s, uint32_t vertex, uint32_t parallelism,
                   const struct range *const *ranges)
 {
@@ -108,7 +95,7 @@ void regional_add(struct pliant_sched *s, uint32_t vertex, uint32_t parallelism,
 
     if (topology_add(&r->topology, vertex, parallelism, ranges) < 0 ||
         regions_add_single(&r->regions, parallelism) < 0 || restart_search_add(&r->search) < 0 ||
-        !owner_room(r))
+        !array_reserve(r->alloc, &r->owner, &r->owner_cap, r->regions.n, sizeof *r->owner))
         sched_no_memory(s);
 }
 

@@ -49,15 +49,9 @@ void scheduling_leave(struct pliant_sched *s)
 static bool phase_room(struct pliant_sched *s)
 {
     struct scheduling *g = &s->scheduling;
-    size_t cap = g->phase_cap, regions = s->regional.regions.n;
 
-    if (regions <= cap)
-        return true;
-    cap = vec_grown(cap, regions);
-    if (!array_grow(s->alloc, &g->phase, g->phase_cap, cap, sizeof *g->phase))
-        return false;
-    g->phase_cap = cap;
-    return true;
+    return array_reserve(s->alloc, &g->phase, &g->phase_cap, s->regional.regions.n,
+                         sizeof *g->phase);
 }
 
 /* Without rewiring: parallelism is what the job says, or will follow from its data, and so is every

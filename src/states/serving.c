@@ -66,15 +66,9 @@ void line_begin(struct pliant_sched *s)
 void line_add(struct pliant_sched *s)
 {
     struct line *l = &s->scheduling.line;
-    size_t cap = l->place_cap, regions = s->regional.regions.n;
 
-    if (regions <= cap)
-        return;
-    cap = vec_grown(cap, regions);
-    if (!array_grow(s->alloc, &l->place, l->place_cap, cap, sizeof *l->place))
+    if (!array_reserve(s->alloc, &l->place, &l->place_cap, s->regional.regions.n, sizeof *l->place))
         sched_no_memory(s);
-    else
-        l->place_cap = cap;
 }
 
 /* ---- how many slots does a region need? ------------------------------------------------- */
