@@ -170,8 +170,8 @@ static void look_at(struct pliant_sched *s, uint32_t v)
     struct slow_attempt *attempts;
     bool *slow;
 
-    if (finished == n_tasks || (double)finished < (double)n_tasks * limits.ratio)
-        return; /* as slow_tasks_find() would say, for less */
+    if (!slow_tasks_comparable(&limits, n_tasks, finished))
+        return;
     attempts = outbox_block(s, n, sizeof *attempts);
     slow = outbox_block(s, n, sizeof *slow);
     if (!attempts || !slow)
