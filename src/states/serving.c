@@ -433,6 +433,16 @@ void line_serve(struct pliant_sched *s)
     }
 }
 
+/* A unit that lives on the node is a home again for those of it that wait. */
+void line_drain_over(struct pliant_sched *s)
+{
+    struct line *l = &s->scheduling.line;
+
+    for (size_t i = l->first; s->scheduling.on && i < l->v.n; i++)
+        if (l->v.v[i].region != LINE_GONE)
+            may_start(s, l->v.v[i].region);
+}
+
 /* ---- patience --------------------------------------------------------------------------- */
 
 void line_watch(struct pliant_sched *s)
