@@ -143,8 +143,7 @@ static void begin(struct pliant_sched *s)
 {
     find(s);
     s->deployed_at_ms = s->clock.now_ms;
-    if (s->scheduling.on && s->way->decides)
-        batching_decide_sources(s);
+    batching_decide_sources(s);
     for (uint32_t v = 0; s->scheduling.on && v < s->job->n_vertices; v++)
         scheduling_ask_vertex(s, v);
     declare(s);
@@ -155,7 +154,7 @@ static struct state look(struct pliant_sched *s)
 {
     struct state next = regional_pending(&s->regional) ? regional_look(s) : STAY;
 
-    if (next.id == STATE_STAY && s->way->decides)
+    if (next.id == STATE_STAY)
         next = batching_look(s);
     if (next.id == STATE_STAY)
         next = drain_consider(s); /* who has to leave a node goes first */
@@ -164,11 +163,6 @@ static struct state look(struct pliant_sched *s)
         serve(s);
     }
     return next;
-}
-
-static struct state resources(struct pliant_sched *s)
-{
-    return look(s);
 }
 
 /* ---- results ---------------------------------------------------------------------------- */
@@ -213,8 +207,8 @@ static void task_down(struct pliant_sched *s, uint32_t v, uint32_t i)
     regional_task_down(s, v, i);
     if (s->graph.vertices[v].tasks[i].state != PLIANT_TASK_FINISHED) {
         results_forget_task(&g->results, task);
-    } else if (s->regional.owner[s->regional.regions.of_task[task]] == 0) {
-        if (s->way->decides && !g->inputs.finished[task])
+    } else if (regional_owner(&s->regional, task) == 0) {
+        if (!g->inputs.finished[task])
             batching_task_done(s, v);
         inputs_finished(&g->inputs, task, ready, s);
         releases_finished(&g->releases, task, release, s);
@@ -265,7 +259,7 @@ static void owned(struct pliant_sched *s, uint32_t region)
     for (uint32_t k = r->first[region]; k < r->first[region + 1]; k++) {
         uint32_t task = r->members[k];
 
-        if (s->way->decides && g->inputs.finished[task])
+        if (g->inputs.finished[task])
             batching_task_undone(s, s->regional.topology.vertex_of[task]);
         inputs_unfinished(&g->inputs, task, waits, s);
         releases_unfinished(&g->releases, task);
@@ -290,9 +284,9 @@ static bool available(const void *ctx, uint32_t edge, uint32_t producer)
 static bool has_yet_to_read(struct pliant_sched *s, uint32_t vertex, uint32_t subtask)
 {
     enum pliant_task_state state = s->graph.vertices[vertex].tasks[subtask].state;
-    uint32_t region = s->regional.regions.of_task[regional_flat(&s->regional, vertex, subtask)];
 
-    return s->regional.owner[region] != 0 || state == PLIANT_TASK_CREATED ||
+    return regional_owner(&s->regional, regional_flat(&s->regional, vertex, subtask)) != 0 ||
+           state == PLIANT_TASK_CREATED ||
            (state >= PLIANT_TASK_CANCELING && state != PLIANT_TASK_FINISHED);
 }
 
@@ -338,8 +332,7 @@ static bool lose_results_of(struct pliant_sched *s, const struct pool_node *node
         if (!results_tracked(&g->results, edge, p) || g->results.holder[task] != node->arrival)
             continue;
         results_forget(&g->results, edge, p);
-        if (s->state.id != PLIANT_EXECUTING ||
-            s->regional.owner[s->regional.regions.of_task[task]] != 0)
+        if (s->state.id != PLIANT_EXECUTING || regional_owner(&s->regional, task) != 0)
             continue;
         if (to_all ? waited_for : any_has_yet_to_read(s, edge, topology_consumers(t, edge, p))) {
             result_lost(s, node, reason, task);
@@ -556,13 +549,13 @@ static bool fits(const struct pliant_sched *s)
 }
 
 #define SCHEDULING_WAY                                                                             \
-    .start = start, .find = find, .begin = begin, .look = look, .resources = resources,            \
+    .start = start, .find = find, .begin = begin, .look = look, .resources = look,                 \
     .task_down = task_down, .node_lost = node_lost, .available = available, .owned = owned,        \
     .failed = failed, .carry_out = carry_out, .restart = restart, .gives_up = gives_up,            \
     .move = move, .fits = fits
 
 const struct way default_way = {SCHEDULING_WAY};
-const struct way batch_way = {SCHEDULING_WAY, .decides = true};
+const struct way batch_way = {SCHEDULING_WAY, .decides = true, .single = true};
 
 /* ---- snapshots, invariants -------------------------------------------------------------- */
 
@@ -580,8 +573,7 @@ void scheduling_had_finished(struct pliant_sched *s, uint32_t task)
 {
     struct scheduling *g = &s->scheduling;
 
-    if (s->way->decides)
-        batching_task_done(s, s->regional.topology.vertex_of[task]);
+    batching_task_done(s, s->regional.topology.vertex_of[task]);
     inputs_finished(&g->inputs, task, nobody, NULL);
     releases_finished(&g->releases, task, nothing, NULL);
 }
@@ -669,7 +661,7 @@ const char *scheduling_check(const struct pliant_sched *const_s)
     broken = check_regions(s);
     if (!broken)
         broken = line_check(s);
-    if (!broken && s->way->decides)
+    if (!broken)
         broken = batching_check(s);
     return broken ? broken : check_inputs(s);
 }

@@ -73,7 +73,7 @@ static struct task *task_at(const struct pliant_sched *s, uint32_t v, uint32_t i
 
 static bool restarts(const struct pliant_sched *s, uint32_t v, uint32_t i)
 {
-    return s->regional.owner[s->regional.regions.of_task[regional_flat(&s->regional, v, i)]] != 0;
+    return regional_owner(&s->regional, regional_flat(&s->regional, v, i)) != 0;
 }
 
 /* ---- slow tasks ------------------------------------------------------------------------- */
@@ -107,9 +107,7 @@ static void list_attempts(const struct pliant_sched *s, uint32_t v, struct slow_
         for (const struct task *a = task_at(s, v, i); a; a = execution_next(&s->graph, a))
             *list++ = (struct slow_attempt){.state = a->state,
                                             .time_ms = time_taken(s, v, i, a),
-                                            .bytes = s->way->decides
-                                                         ? batching_input_bytes(&s->batching, v, i)
-                                                         : SLOW_BYTES_UNKNOWN};
+                                            .bytes = batching_input_bytes(&s->batching, v, i)};
 }
 
 /* Told when it begins; while an attempt stays slow the end moves on [6.2]. */
