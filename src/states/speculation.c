@@ -401,11 +401,14 @@ void speculation_over(struct pliant_sched *s, uint32_t v, uint32_t i, struct tas
     }
 }
 
-/* One that does not confirm takes its node along, and what else is on it fails [S-FLG-4]. */
-static bool give_up_one(struct pliant_sched *s, struct failure *ret)
+/* Those that do not confirm take their nodes along, and what else is on these fails [S-FLG-4]. From
+ * the end on: into the gap of one that is forgotten comes one that was looked at. */
+static void give_up_due(struct pliant_sched *s, struct failure *ret)
 {
-    for (size_t row = 0; row < s->graph.rivals.n; row++) {
-        const struct rival *rival = &s->graph.rivals.v[row];
+    const struct execution *g = &s->graph;
+
+    for (size_t row = g->rivals.n; row > 0; row = row > g->rivals.n ? g->rivals.n : row) {
+        const struct rival *rival = &g->rivals.v[--row];
         struct pool_node *node;
 
         if (rival->task.state != PLIANT_TASK_CANCELING || rival->give_up_at_ms > s->clock.now_ms)
@@ -413,9 +416,7 @@ static bool give_up_one(struct pliant_sched *s, struct failure *ret)
         node = pool_node(&s->pool, s->pool.slots.v[rival->task.slot].node);
         emit(s, PLIANT_ACT_GIVE_UP_NODE)->node.node = node_id(node);
         node_gone(s, node, ret);
-        return true;
     }
-    return false;
 }
 
 static struct state give_up(struct pliant_sched *s)
@@ -424,8 +425,7 @@ static struct state give_up(struct pliant_sched *s)
     int64_t next_ms = PLIANT_NEVER;
     struct failure failure;
 
-    while (give_up_one(s, &failure))
-        continue;
+    give_up_due(s, &failure);
     for (size_t row = 0; row < s->graph.rivals.n; row++)
         if (s->graph.rivals.v[row].give_up_at_ms < next_ms)
             next_ms = s->graph.rivals.v[row].give_up_at_ms;
