@@ -375,6 +375,36 @@ static void begin_entry(struct pliant_sched *s)
         emit(s, PLIANT_ACT_FAILURE)->failure.entry = entry;
 }
 
+static void begin_attempt(struct pliant_sched *s)
+{
+    s->restarts++;
+    begin_entry(s);
+}
+
+/* Was it told before, of an attempt that is current yet? Of a region that `owner` restarts, or 0:
+ * any. */
+static bool carries(const struct pliant_sched *s, const struct pliant_failure_item *item,
+                    uint32_t owner)
+{
+    const struct task *task = execution_current(&s->graph, item->task);
+    uint32_t v = item->task.vertex.v - 1, i = item->task.subtask;
+
+    return task && task->state == PLIANT_TASK_FAILED &&
+           (owner == 0 || regional_owner(&s->regional, regional_flat(&s->regional, v, i)) == owner);
+}
+
+/* Failures of other entries that are concurrent to the present one as well [3.6]. */
+static void repeat_failures(struct pliant_sched *s, uint32_t owner)
+{
+    const struct pliant_failure *entry;
+
+    for (size_t e = 0; (entry = failures_at(&s->failures, e)); e++)
+        for (uint32_t i = 0; i < entry->n; i++)
+            if (carries(s, &entry->items[i], owner) &&
+                !failures_has(&s->failures, &entry->items[i]))
+                failure_record(s, &entry->items[i]);
+}
+
 /* Nobody decided on them while the job was stopping. */
 static void find_fallen(struct pliant_sched *s)
 {
@@ -386,26 +416,32 @@ static void find_fallen(struct pliant_sched *s)
     }
 }
 
+/* What is in the present list belongs to decisions from now on. */
+static void decided(struct pliant_sched *s)
+{
+    s->regional.n_decided = (uint32_t)s->failures.present.items.n;
+}
+
 static struct state restart(struct pliant_sched *s, const struct failure *failure,
                             const struct failover_decision *decision)
 {
     bool stopping = s->state.id == PLIANT_STOP_WITH_SAVEPOINT;
+    bool others_wait = regional_pending(&s->regional);
     enum pliant_job_status before = pliant_job_status(s);
+    struct checkpointing *c =
+        stopping ? &s->state.stopping.checkpointing : &s->state.executing.checkpointing;
 
     if (stopping)
         find_fallen(s);
-    if (decision->new_attempt) {
-        s->restarts++;
-        begin_entry(s);
-    }
-    s->regional.n_decided = (uint32_t)s->failures.present.items.n;
-    if (stopping) {
-        checkpointing_abort(s, &s->state.stopping.checkpointing, failure->why.reason);
-        regional_plan(s, failure, decision->backoff_ms, concerns_all(s, failure));
-        return executing_again(s, &s->state.stopping.checkpointing, failure->why);
-    }
-    checkpointing_abort(s, &s->state.executing.checkpointing, failure->why.reason);
+    if (decision->new_attempt)
+        begin_attempt(s);
+    checkpointing_abort(s, c, failure->why.reason);
     regional_plan(s, failure, decision->backoff_ms, concerns_all(s, failure));
+    if (decision->new_attempt && others_wait)
+        repeat_failures(s, regional_last(&s->regional));
+    decided(s);
+    if (stopping)
+        return executing_again(s, c, failure->why);
     tell_status(s, before);
     return look(s);
 }
@@ -419,11 +455,9 @@ static struct state failed_locally(struct pliant_sched *s, const struct failure 
 
     if (next.id != STATE_STAY || s->no_memory)
         return next;
-    if (decision.new_attempt) {
-        s->restarts++;
-        begin_entry(s);
-    }
-    s->regional.n_decided = (uint32_t)s->failures.present.items.n;
+    if (decision.new_attempt)
+        begin_attempt(s);
+    decided(s);
     if (!regional_pending(&s->regional)) {
         failure_archive(s);
         s->regional.n_decided = 0;
@@ -500,12 +534,7 @@ static void gives_up(struct pliant_sched *s, const struct failure *failure, enum
         emit(s, PLIANT_ACT_FAILURE)->failure.entry = entry;
     failure_record(s, &(struct pliant_failure_item){
                           .at_ms = s->clock.now_ms, .reason = (uint8_t)why, .cause = cause});
-    for (uint32_t i = 0; entry && i < entry->n; i++) {
-        const struct task *task = execution_current(&s->graph, entry->items[i].task);
-
-        if (task && task->state == PLIANT_TASK_FAILED)
-            failure_record(s, &entry->items[i]);
-    }
+    repeat_failures(s, 0);
 }
 
 /* ---- moves ------------------------------------------------------------------------------ */
