@@ -63,6 +63,7 @@ TABLES = [
             ("default, regions of 2 tasks", "run_default_pairs"),
             ("default, all-to-all blocking edges", "run_default_all_to_all"),
             ("default, 1 task of 100 fails", "run_default_failures"),
+            ("default, passing by", "run_default_passing_by"),
             ("batch, fixed parallelism", "run_batch"),
             ("batch, parallelism decided", "run_batch_decided"),
             ("batch, 1 task of 100 fails", "run_batch_failures"))
