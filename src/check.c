@@ -15,7 +15,7 @@
 /* ---- the pool --------------------------------------------------------------------------- */
 
 struct pool_counts {
-    uint32_t held, offered, used, used_leaving, reclaimed;
+    uint32_t held, offered, used, used_leaving, reclaimed, free_blocked;
 };
 
 static const char *check_node(const struct pool *p, const struct pool_node *node,
@@ -31,6 +31,8 @@ static const char *check_node(const struct pool *p, const struct pool_node *node
         BREAKS(slot->node != node->row, "a slot is in the list of another node");
         BREAKS(slot->leaving != (node->draining || slot->reclaimed),
                "a slot does not follow its node's drain");
+        BREAKS(slot->blocked != (node->blocked_until_ms != PLIANT_NEVER),
+               "a slot does not follow its node's block");
         BREAKS(slot->reclaimed && slot->live == 0, "a slot that is free was not given back");
         reclaimed += slot->reclaimed;
         BREAKS(slot->live > 0 && !slot->held, "a task is in a slot that was given back");
@@ -39,6 +41,7 @@ static const char *check_node(const struct pool *p, const struct pool_node *node
         used += slot->live > 0;
         all->offered += slot->held && !slot->leaving;
         all->used_leaving += slot->live > 0 && slot->leaving;
+        all->free_blocked += pool_slot_free(slot) && slot->blocked;
     }
     all->held += held;
     all->used += used;
@@ -54,7 +57,7 @@ static const char *check_node(const struct pool *p, const struct pool_node *node
 static const char *check_pool(const struct pool *p)
 {
     struct pool_counts all = {0};
-    uint32_t nodes = 0, draining = 0;
+    uint32_t nodes = 0, draining = 0, blocked = 0;
 
     for (const struct pool_node *dead = p->dead; dead; dead = dead->next_dead)
         nodes--;
@@ -72,11 +75,14 @@ static const char *check_pool(const struct pool *p)
 
             BREAKS(broken, broken);
             draining += node->draining;
+            blocked += node->blocked_until_ms != PLIANT_NEVER;
         }
     }
-    BREAKS(nodes != p->n_nodes || draining != p->n_draining, "nodes are miscounted");
+    BREAKS(nodes != p->n_nodes || draining != p->n_draining || blocked != p->n_blocked,
+           "nodes are miscounted");
     BREAKS(all.held != p->n_held || all.offered != p->n_offered || all.used != p->n_used ||
-               all.used_leaving != p->n_used_leaving || all.reclaimed != p->n_reclaimed,
+               all.used_leaving != p->n_used_leaving || all.reclaimed != p->n_reclaimed ||
+               all.free_blocked != p->n_free_blocked,
            "slots are miscounted");
     return NULL;
 }
@@ -84,33 +90,48 @@ static const char *check_pool(const struct pool *p)
 /* ---- the graph -------------------------------------------------------------------------- */
 
 struct graph_counts {
-    uint32_t tasks, live, created, running, finished, end_of_data;
+    uint32_t tasks, live, created, running, finished, end_of_data, rivals;
+    uint64_t effective;
 };
+
+static const char *check_attempt(const struct pliant_sched *s, uint32_t v, uint32_t i,
+                                 const struct task *attempt, struct graph_counts *all)
+{
+    const struct pool_slot *slot;
+
+    BREAKS(attempt->attempt == 0, "a task without an attempt");
+    if (!task_live(attempt))
+        return NULL;
+    all->live++;
+    if (!task_seated(attempt)) {
+        all->created++;
+        return NULL;
+    }
+    BREAKS(attempt->slot >= s->pool.slots.n, "a task is nowhere");
+    slot = &s->pool.slots.v[attempt->slot];
+    BREAKS(slot->node == POOL_NONE || !slot->held, "a live task is on a node that is gone");
+    BREAKS(slot->live == 0, "a slot does not know its task");
+    BREAKS(slot->group != s->job->group_of[v] || slot->subtask != i, "a slot with two owners");
+    return NULL;
+}
 
 static const char *check_task(const struct pliant_sched *s, uint32_t v, uint32_t i,
                               struct graph_counts *all)
 {
     const struct task *task = &s->graph.vertices[v].tasks[i];
-    const struct pool_slot *slot;
 
     all->tasks++;
     all->running += task->state == PLIANT_TASK_RUNNING;
     all->finished += task->state == PLIANT_TASK_FINISHED;
+    all->effective += task->state == PLIANT_TASK_FINISHED && task->speculative;
     all->end_of_data += task->end_of_data;
-    BREAKS(task->attempt == 0, "a task without an attempt");
-    if (!task_live(task))
-        return NULL;
-    all->live++;
-    if (!task_seated(task)) {
-        all->created++;
-        return NULL;
+    for (const struct task *a = task; a; a = execution_next(&s->graph, a)) {
+        const char *broken = check_attempt(s, v, i, a, all);
+
+        BREAKS(broken, broken);
+        all->rivals += a->rival;
     }
-    BREAKS(task->slot >= s->pool.slots.n, "a task is nowhere");
-    slot = &s->pool.slots.v[task->slot];
-    BREAKS(slot->node == POOL_NONE || !slot->held, "a live task is on a node that is gone");
-    BREAKS(slot->live == 0, "a slot does not know its task");
-    BREAKS(slot->group != s->job->group_of[v] || slot->subtask != i, "a slot with two owners");
-    return NULL;
+    return speculation_check_task(s, v, i);
 }
 
 /* The live tasks of the unit that a slot holds are exactly the ones it counts. */
@@ -125,11 +146,12 @@ static const char *check_slot(const struct pliant_sched *s, uint32_t row)
     BREAKS(slot->group >= job->n_groups, "a slot of a group that does not exist");
     for (uint32_t m = job->group_first[slot->group]; m < job->group_first[slot->group + 1]; m++) {
         uint32_t v = job->group_members[m];
-        const struct task *task = slot->subtask < s->graph.parallelism[v]
-                                      ? &s->graph.vertices[v].tasks[slot->subtask]
-                                      : NULL;
+        const struct task *a = slot->subtask < s->graph.parallelism[v]
+                                   ? &s->graph.vertices[v].tasks[slot->subtask]
+                                   : NULL;
 
-        live += task && task_seated(task) && task->slot == row;
+        for (; a; a = execution_next(&s->graph, a))
+            live += task_seated(a) && a->slot == row;
     }
     BREAKS(live != slot->live, "slots and tasks disagree on what lives");
     return NULL;
@@ -154,7 +176,8 @@ static const char *check_graph(const struct pliant_sched *s)
     }
     BREAKS(all.tasks != g->n_tasks || (g->exists && all.live != g->n_live) ||
                all.created != g->n_created || all.running != g->n_running ||
-               all.finished != g->n_finished || all.end_of_data != g->n_end_of_data,
+               all.finished != g->n_finished || all.end_of_data != g->n_end_of_data ||
+               all.rivals != g->rivals.n || (g->exists && all.effective != g->n_effective),
            "tasks are miscounted");
     for (uint32_t row = 0; row < s->pool.slots.n; row++) {
         const char *broken = check_slot(s, row);
@@ -217,6 +240,7 @@ static const char *check_executing(const struct pliant_sched *s)
            "nothing lives and the job goes on");
     BREAKS(regional_check(s), regional_check(s));
     BREAKS(scheduling_check(s), scheduling_check(s));
+    BREAKS(speculation_check(s), speculation_check(s));
     BREAKS(s->failures.present.items.n > 0 && !e->collateral.held &&
                !regional_pending(&s->regional),
            "a failure that nobody decided on");
@@ -235,10 +259,10 @@ static const char *check_winding(const struct pliant_sched *s, const struct wind
            "a cancel without a bound [S-FLG-4]");
     for (uint32_t v = 0; v < s->job->n_vertices; v++)
         for (uint32_t i = 0; i < s->graph.parallelism[v]; i++) {
-            const struct task *task = &s->graph.vertices[v].tasks[i];
-
-            BREAKS(task_live(task) && task->state != PLIANT_TASK_CANCELING,
-                   "a task that nobody told to stop");
+            for (const struct task *a = &s->graph.vertices[v].tasks[i]; a;
+                 a = execution_next(&s->graph, a))
+                BREAKS(task_live(a) && a->state != PLIANT_TASK_CANCELING,
+                       "a task that nobody told to stop");
         }
     return NULL;
 }

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <float.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -168,10 +169,14 @@ static bool explain_labels(const char *text, char why[LABEL_WHY_MAX])
 #define SOME_SPAN TYPE(DURATION, "a duration >= 1 ms"), .min = 1, .max = INT64_MAX
 #define COUNT_FROM(n)                                                                              \
     TYPE(INT, "an integer from " #n " to 2147483647"), .min = (n), .max = INT32_MAX
+#define ATTEMPTS TYPE(INT, "an integer from 1 to 1000"), .min = 1, .max = 1000
 #define ANY_COUNT                                                                                  \
     TYPE(INT, "an integer from -2147483648 to 2147483647"), .min = INT32_MIN, .max = INT32_MAX
 #define SEED TYPE(INT, "an integer from 0 to 9223372036854775807"), .min = 0, .max = INT64_MAX
 #define MULTIPLIER TYPE(DOUBLE, "a number > 1, at most 1000000000"), .above = 1, .at_most = 1e9
+#define FACTOR TYPE(DOUBLE, "a number > 0, at most 1000000000"), .above = 0, .at_most = 1e9
+#define PART                                                                                       \
+    TYPE(DOUBLE, "a number >= 0 and < 1"), .above = 0, .from = true, .at_most = 1 - DBL_EPSILON / 2
 #define FRACTION TYPE(DOUBLE, "a number from 0 to 1"), .above = 0, .from = true, .at_most = 1
 #define BOOLEAN TYPE(BOOL, "true | false")
 #define TEXT TYPE(STRING, "a text that is not empty")
@@ -195,6 +200,8 @@ static bool explain_labels(const char *text, char why[LABEL_WHY_MAX])
     ONE_OF(restart_words, "none | off | disable | fixed-delay | failure-rate | exponential-delay")
 
 #define ADAPTIVE "jobmanager.adaptive-scheduler."
+#define SPECULATIVE "execution.batch.speculative."
+#define SLOW "slow-task-detector."
 #define RETRY ADAPTIVE "retry-execution-graph-creation."
 #define GROUP "worker-group."
 #define BATCH "execution.batch.adaptive.auto-parallelism."
@@ -398,6 +405,23 @@ static const struct row rows[] = {
      .explain = explain_labels, DEFAULT(""),
      HELP("labels that failures get; the first rule that holds for a failure gives the value of a "
           "key. They decide nothing")},
+
+    /* speculative execution */
+    {KEY(SPECULATIVE "enabled"), FIELD(speculative.enabled), BOOLEAN, DEFAULT("false"),
+     HELP("batch: a task that takes suspiciously long gets another attempt elsewhere; the first to "
+          "finish is the result. Not with checkpoints")},
+    {KEY(SPECULATIVE "max-concurrent-executions"), FIELD(speculative.max_attempts), ATTEMPTS,
+     DEFAULT("2"), HELP("attempts of one task at a time, the original included")},
+    {KEY(SPECULATIVE "block-slow-node-duration"), FIELD(speculative.block_ms), SPAN,
+     DEFAULT("1 min"), HELP("so long nothing new starts on the node of a slow task; 0: it does")},
+    {KEY(SLOW "check-interval"), FIELD(slow_tasks.check_interval_ms), SOME_SPAN, DEFAULT("1 s"),
+     HELP("from one look for slow tasks to the next")},
+    {KEY(SLOW "execution-time.baseline-lower-bound"), FIELD(slow_tasks.lower_bound_ms), SPAN,
+     DEFAULT("1 min"), HELP("a task that runs for less is not slow")},
+    {KEY(SLOW "execution-time.baseline-ratio"), FIELD(slow_tasks.ratio), PART, DEFAULT("0.75"),
+     HELP("of a vertex' tasks so many must have finished first; their median is the measure")},
+    {KEY(SLOW "execution-time.baseline-multiplier"), FIELD(slow_tasks.multiplier), FACTOR,
+     DEFAULT("1.5"), HELP("a task is slow that takes so many times the measure")},
 
     /* drains */
     {KEY("pliant.drain.lead"), FIELD(drain_lead_ms), SPAN, DEFAULT("5 s"),

@@ -128,6 +128,7 @@ static void begin(struct pliant_sched *s)
         group_begin(s);
     if (!s->way->rescales)
         fix_parallelism(s);
+    s->graph.timed = speculation_applies(s);
 }
 
 int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *job,
@@ -150,6 +151,7 @@ int pliant_sched_new(const struct pliant_config *cfg, const struct pliant_job *j
     reports_init(&s->reports, s->alloc);
     regional_init(&s->regional, s->alloc);
     scheduling_init(&s->scheduling, s->alloc);
+    speculation_init(&s->speculation, s->alloc);
     batching_init(&s->batching, s->alloc);
     failures_init(&s->failures, s->alloc, history_size(s->cfg.exception_history_size));
     if (!modules_init(s) || !labels_init(s)) {
@@ -170,6 +172,7 @@ void pliant_sched_destroy(struct pliant_sched **ps)
     outbox_free(s);
     pool_free(&s->pool);
     scheduling_free(&s->scheduling);
+    speculation_free(&s->speculation);
     batching_free(&s->batching);
     regional_free(&s->regional);
     if (s->graph.job)
@@ -391,21 +394,25 @@ void pliant_vertex_bounds(const struct pliant_sched *s, pliant_vertex_id vertex,
 bool pliant_task_info(const struct pliant_sched *s, pliant_vertex_id vertex, uint32_t subtask,
                       struct pliant_task_info *ret)
 {
-    const struct task *task;
-
-    if (!vertex_fine(s, vertex) || subtask >= s->graph.parallelism[vertex.v - 1])
-        return false;
-    task = &s->graph.vertices[vertex.v - 1].tasks[subtask];
-    *ret = (struct pliant_task_info){.attempt = task->attempt, .state = task->state};
-    if (task_seated(task))
-        ret->slot.v = task->slot + 1;
-    return true;
+    return pliant_attempt_info(s, vertex, subtask, 0, ret);
 }
 
 bool pliant_attempt_info(const struct pliant_sched *s, pliant_vertex_id vertex, uint32_t subtask,
                          uint32_t i, struct pliant_task_info *ret)
 {
-    return i == 0 && pliant_task_info(s, vertex, subtask, ret);
+    const struct task *attempt;
+
+    if (!vertex_fine(s, vertex) || subtask >= s->graph.parallelism[vertex.v - 1])
+        return false;
+    attempt = &s->graph.vertices[vertex.v - 1].tasks[subtask];
+    for (; attempt && i > 0; i--)
+        attempt = execution_next(&s->graph, attempt);
+    if (!attempt)
+        return false;
+    *ret = (struct pliant_task_info){.attempt = attempt->attempt, .state = attempt->state};
+    if (task_seated(attempt))
+        ret->slot.v = attempt->slot + 1;
+    return true;
 }
 
 void pliant_counts(const struct pliant_sched *s, struct pliant_counts *ret)
@@ -413,6 +420,8 @@ void pliant_counts(const struct pliant_sched *s, struct pliant_counts *ret)
     *ret = (struct pliant_counts){
         .nodes = s->pool.n_nodes,
         .draining_nodes = s->pool.n_draining,
+        .blocked_nodes = s->pool.n_blocked,
+        .slow_tasks = s->speculation.n_slow,
         .slots = s->pool.n_held,
         .slots_offered = s->pool.n_offered,
         .slots_used = s->pool.n_used,
@@ -423,6 +432,7 @@ void pliant_counts(const struct pliant_sched *s, struct pliant_counts *ret)
         .tasks_running = s->graph.n_running,
         .restarts = s->restarts,
         .region_restarts = s->regional.restarts,
+        .effective_speculations = s->graph.n_effective,
         .rescales = s->rescales,
         .creation_retries = s->creation_retries,
         .drain_moves = s->failover.drain_moves,

@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 7u
+#define VERSION 8u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -242,6 +242,7 @@ static void node_codec(struct codec *c, struct pool_node *node)
     CODEC(c, node->drain_end_at_ms);
     CODEC(c, node->n_reclaimed);
     CODEC(c, node->reclaim_end_at_ms);
+    CODEC(c, node->blocked_until_ms);
     CODEC(c, node->joined_at_ms);
     CODEC(c, node->arrival);
     CODEC(c, node->seat);
@@ -314,6 +315,7 @@ static void slot_codec(struct codec *c, struct pool_slot *slot)
     codec_bool(c, &slot->held);
     codec_bool(c, &slot->leaving);
     codec_bool(c, &slot->reclaimed);
+    codec_bool(c, &slot->blocked);
     CODEC(c, slot->idle_before);
     CODEC(c, slot->idle_after);
     CODEC(c, slot->born);
@@ -375,23 +377,23 @@ static bool list_fine(const struct pool *p, uint32_t first, uint32_t owner, size
     return n == expected;
 }
 
-/* The list of free slots holds each of them once, in both directions, oldest first. */
+/* The list of open slots holds each of them once, in both directions, oldest first. */
 static bool idle_fine(const struct pool *p)
 {
     uint32_t before = POOL_NONE;
-    size_t n = 0, free = 0;
+    size_t n = 0, open = 0;
 
     for (size_t row = 0; row < p->slots.n; row++)
-        free += pool_slot_free(&p->slots.v[row]);
+        open += pool_slot_open(&p->slots.v[row]);
     for (uint32_t row = p->idle_first; row != POOL_NONE; row = p->slots.v[row].idle_after) {
-        if (row >= p->slots.n || ++n > free || !pool_slot_free(&p->slots.v[row]) ||
+        if (row >= p->slots.n || ++n > open || !pool_slot_open(&p->slots.v[row]) ||
             p->slots.v[row].idle_before != before ||
             (before != POOL_NONE &&
              p->slots.v[before].idle_since_ms > p->slots.v[row].idle_since_ms))
             return false;
         before = row;
     }
-    return n == free && p->idle_last == before;
+    return n == open && p->idle_last == before;
 }
 
 static void pool_expect(struct codec *c, const struct pool *p)
@@ -431,6 +433,8 @@ static void pool_codec(struct codec *c, struct pool *p)
     CODEC(c, p->n_used);
     CODEC(c, p->n_used_leaving);
     CODEC(c, p->n_reclaimed);
+    CODEC(c, p->n_blocked);
+    CODEC(c, p->n_free_blocked);
     if (!c->reading || !codec_fine(c))
         return;
     pool_expect(c, p);
@@ -443,7 +447,22 @@ static void pool_codec(struct codec *c, struct pool *p)
 
 /* ---- the graph, the plan, the run before ------------------------------------------------ */
 
-static void tasks_codec(struct codec *c, struct vertex_tasks *vertex)
+static void time_codec(struct codec *c, int64_t *time_ms)
+{
+    CODEC(c, *time_ms);
+    codec_expect(c, *time_ms >= 0 || *time_ms == PLIANT_UNSET);
+}
+
+static void task_codec(struct codec *c, struct task *task)
+{
+    CODEC(c, task->attempt);
+    CODEC(c, task->slot);
+    codec_byte(c, &task->state, PLIANT_TASK_FAILED + 1);
+    codec_bool(c, &task->end_of_data);
+    codec_bool(c, &task->speculative);
+}
+
+static void tasks_codec(struct codec *c, struct vertex_tasks *vertex, bool timed)
 {
     size_t n = vertex->cap;
 
@@ -451,17 +470,38 @@ static void tasks_codec(struct codec *c, struct vertex_tasks *vertex)
     codec_expect(c, n <= PLIANT_MAX_PARALLELISM);
     if (c->reading && codec_fine(c) && n > 0) {
         vertex->tasks = mem_zero(c->alloc, n, sizeof *vertex->tasks);
+        vertex->times = timed ? mem_zero(c->alloc, n, sizeof *vertex->times) : NULL;
         vertex->cap = vertex->tasks ? (uint32_t)n : 0;
-        if (!vertex->tasks)
+        if (!vertex->tasks || (timed && !vertex->times))
             codec_no_memory(c);
     }
     for (size_t i = 0; codec_fine(c) && i < vertex->cap; i++) {
-        struct task *task = &vertex->tasks[i];
+        task_codec(c, &vertex->tasks[i]);
+        CODEC(c, vertex->tasks[i].last);
+        if (timed)
+            time_codec(c, &vertex->times[i]);
+    }
+}
 
-        CODEC(c, task->attempt);
-        CODEC(c, task->slot);
-        codec_byte(c, &task->state, PLIANT_TASK_FAILED + 1);
-        codec_bool(c, &task->end_of_data);
+/* They are written in the order of their rows, which are the same again when they are read. */
+static void rivals_codec(struct codec *c, struct execution *g)
+{
+    size_t n = g->rivals.n;
+
+    codec_count(c, &n, 4 * sizeof(uint32_t));
+    codec_expect(c, n == 0 || g->timed);
+    for (size_t row = 0; codec_fine(c) && row < n; row++) {
+        struct rival rival = c->reading ? (struct rival){0} : g->rivals.v[row];
+
+        task_codec(c, &rival.task);
+        CODEC(c, rival.v);
+        CODEC(c, rival.subtask);
+        time_codec(c, &rival.time_ms);
+        CODEC(c, rival.give_up_at_ms);
+        codec_expect(c, g->exists && rival.v < g->job->n_vertices &&
+                            rival.subtask < g->parallelism[rival.v]);
+        if (c->reading && codec_fine(c) && execution_read_rival(g, &rival) < 0)
+            codec_no_memory(c);
     }
 }
 
@@ -470,7 +510,7 @@ static void graph_codec(struct codec *c, struct execution *g)
     codec_bool(c, &g->exists);
     codec_array(c, g->parallelism, g->job->n_vertices);
     for (uint32_t v = 0; codec_fine(c) && v < g->job->n_vertices; v++) {
-        tasks_codec(c, &g->vertices[v]);
+        tasks_codec(c, &g->vertices[v], g->timed);
         codec_expect(c, g->parallelism[v] <= g->vertices[v].cap);
     }
     CODEC(c, g->n_units);
@@ -480,6 +520,8 @@ static void graph_codec(struct codec *c, struct execution *g)
     CODEC(c, g->n_running);
     CODEC(c, g->n_finished);
     CODEC(c, g->n_end_of_data);
+    CODEC(c, g->n_effective);
+    rivals_codec(c, g);
 }
 
 static void plan_codec(struct codec *c, struct pliant_sched *s)
@@ -771,6 +813,28 @@ static void batching_codec(struct codec *c, struct pliant_sched *s)
         sizes_codec(c, s, &s->batching.sizes[e]);
 }
 
+static void speculation_codec(struct codec *c, struct pliant_sched *s)
+{
+    struct speculation *x = &s->speculation;
+    size_t n = x->line.n - x->served;
+
+    deadline_codec(c, &x->check);
+    deadline_codec(c, &x->unblock);
+    deadline_codec(c, &x->give_up);
+    CODEC(c, x->n_slow);
+    codec_count(c, &n, 3 * sizeof(uint32_t));
+    if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &x->line, n))
+        codec_no_memory(c);
+    for (size_t i = 0; codec_fine(c) && i < n; i++) {
+        struct pliant_task *waits = &x->line.v[x->served + i];
+
+        x->line.n += c->reading;
+        CODEC(c, waits->vertex.v);
+        CODEC(c, waits->subtask);
+        CODEC(c, waits->attempt);
+    }
+}
+
 static void regional_codec(struct codec *c, struct pliant_sched *s)
 {
     struct regional *r = &s->regional;
@@ -1046,6 +1110,7 @@ static void sched_codec(struct codec *c, struct pliant_sched *s)
     pool_codec(c, &s->pool);
     graph_codec(c, &s->graph);
     regional_codec(c, s);
+    speculation_codec(c, s);
     plan_codec(c, s);
     previous_codec(c, s);
     codec_array(c, s->target, s->job->n_vertices);

@@ -25,8 +25,8 @@
 extern "C" {
 #endif
 
-#define PLIANT_UNSET INT64_MIN          /* an `_ms` option that nobody set */
-#define PLIANT_NEVER INT64_MAX          /* the instant that does not come */
+#define PLIANT_UNSET INT64_MIN         /* an `_ms` option that nobody set */
+#define PLIANT_NEVER INT64_MAX         /* the instant that does not come */
 #define PLIANT_FAILURE_LABELS_MAX 2000 /* bytes of pliant.failure-labels, the longest value */
 
 /* Every allocation of a scheduler goes through here: like realloc(), and size 0 frees.
@@ -150,6 +150,19 @@ struct pliant_config {
     enum pliant_failover failover_strategy; /* of the default scheduler */
     bool release_results;                   /* the same: those that nobody will read any more */
     char failure_labels[PLIANT_FAILURE_LABELS_MAX + 1]; /* rules as text; "": none */
+
+    /* speculative execution, of batch jobs */
+    struct {
+        bool enabled;
+        int64_t max_attempts; /* of one task at a time, the original included; >= 1 */
+        int64_t block_ms;     /* 0: slow nodes are not blocked */
+    } speculative;
+    struct {
+        int64_t check_interval_ms;
+        int64_t lower_bound_ms; /* who runs for less is not slow */
+        double ratio;           /* of the tasks that must have finished, 0 <= ratio < 1 */
+        double multiplier;      /* > 0 */
+    } slow_tasks;
 
     /* drains */
     int64_t drain_lead_ms;

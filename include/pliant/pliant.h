@@ -348,7 +348,8 @@ enum pliant_action_kind {
     PLIANT_ACT_REPORT_TAKEN,  /* .report: the worker's call is over */
     PLIANT_ACT_NOTIFY,        /* .notify: tell the tasks on the node that it will go */
     PLIANT_ACT_GIVE_UP_NODE,  /* .node: it does not confirm a cancel; counts as lost */
-    PLIANT_ACT_BLOCK_NODE,    /* .blocked: it is slow; its free slots are not used for a time */
+    PLIANT_ACT_BLOCK_NODE,    /* .blocked: it is slow; its free slots are not used until then. The
+                                 end moves on untold while a task on it stays slow */
     PLIANT_ACT_REFUSED,       /* .refused: the wish in this event is not carried out */
     PLIANT_ACT_STATE_CHANGED, /* .change: for logs, metrics and listeners */
     PLIANT_ACT_STATUS_CHANGED,  /* .status */

@@ -45,7 +45,7 @@
  *         -EINVAL          an argument or a variable of the environment
  *         -EPROTO          a rank did a collective more or less than the others, or the agent
  *                          does not know the request
- *         -EREMOTEIO       refused by the daemon
+ *         -EREMOTEIO       refused by the agent or the daemon
  *         -EAGAIN          the daemon cannot be asked now
  *         -ECANCELED       the task is to stop
  *         -ETIMEDOUT       the agent could not be reached for the patience

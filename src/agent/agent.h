@@ -354,8 +354,10 @@ void exchange_drop(struct agent *a, const struct task *t); /* nobody will read w
 void exchange_discard(struct agent *a, const struct doc *body);
 void exchange_close(struct agent *a);
 /* What a task says itself. NULL, or why not. */
-const char *exchange_take_output(struct task *t, uint32_t edge, const struct doc *bytes);
-const char *exchange_take_lost(struct task *t, uint32_t edge, uint32_t subtask);
+const char *exchange_take_output(const struct agent *a, struct task *t, uint32_t edge,
+                                 const struct doc *bytes);
+const char *exchange_take_lost(const struct agent *a, struct task *t, uint32_t edge,
+                               uint32_t subtask);
 
 /* ---- keep.c
  * ------------------------------------------------------------------------------------------------------

@@ -533,11 +533,13 @@ void exchange_tell(const struct task *t, struct json *j)
 }
 
 /* For the next agent. */
-static void keep_told(const struct task *t)
+static void keep_told(const struct agent *a, const struct task *t)
 {
     struct json j;
     int r;
 
+    if (!a->opts->keep_tasks)
+        return;
     json_init(&j, NULL);
     json_begin(&j, NULL, '{');
     exchange_tell(t, &j);
@@ -588,12 +590,13 @@ static const char *take_output(struct task *t, uint32_t edge, const struct doc *
     return same ? NULL : "other sizes were told before";
 }
 
-const char *exchange_take_output(struct task *t, uint32_t edge, const struct doc *bytes)
+const char *exchange_take_output(const struct agent *a, struct task *t, uint32_t edge,
+                                 const struct doc *bytes)
 {
     const char *why_not = take_output(t, edge, bytes);
 
     if (!why_not)
-        keep_told(t);
+        keep_told(a, t);
     return why_not;
 }
 
@@ -618,7 +621,8 @@ static uint32_t attempt_read(const struct task *t, uint32_t edge, uint32_t subta
     return attempt;
 }
 
-const char *exchange_take_lost(struct task *t, uint32_t edge, uint32_t subtask)
+const char *exchange_take_lost(const struct agent *a, struct task *t, uint32_t edge,
+                               uint32_t subtask)
 {
     uint32_t attempt = attempt_read(t, edge, subtask);
 
@@ -628,7 +632,7 @@ const char *exchange_take_lost(struct task *t, uint32_t edge, uint32_t subtask)
         return NULL; /* the first one is told: its producer starts again, and this task after it */
     t->lost =
         (struct lost_input){.there = true, .edge = edge, .subtask = subtask, .attempt = attempt};
-    keep_told(t);
+    keep_told(a, t);
     return NULL;
 }
 

@@ -11,8 +11,8 @@
 #include "agent/kin.h"
 #include "util/duration.h"
 
-#define BODY_FULL (8u * 1024u * 1024u) /* bytes of TASKS after which another one begins */
-#define LOOK_MS 2000                   /* at the size of logs */
+#define BODY_FULL (256u * 1024u) /* bytes of TASKS after which another one begins */
+#define LOOK_MS 2000             /* at the size of logs */
 #define USAGE_MS 10000
 #define PORT_RETRY_WINDOW_MS 30000 /* after its start a port that is taken is a reason [7.2] */
 #define ERROR_FILE_MAX (1024u * 1024u)

@@ -731,10 +731,10 @@ static void obey(struct agent *a, struct worker *w, const struct worker_line *l)
         on_health(a, w, l);
         return;
     case WORKER_OUTPUT:
-        answer_result(a, w, l, exchange_take_output(w->task, l->edge, l->sizes));
+        answer_result(a, w, l, exchange_take_output(a, w->task, l->edge, l->sizes));
         return;
     case WORKER_INPUT_LOST:
-        answer_result(a, w, l, exchange_take_lost(w->task, l->edge, l->subtask));
+        answer_result(a, w, l, exchange_take_lost(a, w->task, l->edge, l->subtask));
         return;
     }
 }

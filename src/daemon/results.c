@@ -84,7 +84,7 @@ static const char *vertex_name(const struct daemon_job *job, uint32_t index)
     return pliant_job_vertex_name(job->spec.job, (pliant_vertex_id){index + 1});
 }
 
-#define EDGE_NAME (2 * SHOWN_NAME + 16)
+#define EDGE_NAME (2 * SHOWN_NAME + 24)
 
 static void edge_name(const struct daemon_job *job, size_t edge, char ret[EDGE_NAME])
 {

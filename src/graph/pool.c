@@ -76,15 +76,17 @@ struct pool_node *pool_node(const struct pool *p, uint32_t row)
     return row < p->nodes.n ? p->nodes.v[row] : NULL;
 }
 
-/* ---- free slots, in the order in which they became so -------------------------------------- */
+/* ---- open slots, in the order in which they became so -------------------------------------- */
 
-/* Free from now on, unless its node leaves. */
+/* Free from now on, unless its node leaves; open, unless it is slow. */
 static void idle_begin(struct pool *p, uint32_t row, int64_t now_ms)
 {
     struct pool_slot *slot = &p->slots.v[row];
 
     slot->idle_since_ms = now_ms;
-    if (!pool_slot_free(slot))
+    if (pool_slot_free(slot))
+        p->n_free_blocked += slot->blocked;
+    if (!pool_slot_open(slot))
         return;
     slot->idle_before = p->idle_last;
     slot->idle_after = POOL_NONE;
@@ -100,7 +102,9 @@ static void idle_end(struct pool *p, uint32_t row)
 {
     struct pool_slot *slot = &p->slots.v[row];
 
-    if (!pool_slot_free(slot))
+    if (pool_slot_free(slot))
+        p->n_free_blocked -= slot->blocked;
+    if (!pool_slot_open(slot))
         return;
     if (slot->idle_before == POOL_NONE)
         p->idle_first = slot->idle_after;
@@ -186,6 +190,7 @@ static void slot_hold(struct pool *p, struct pool_node *node, uint32_t row, int6
 
     slot->held = true;
     slot->leaving = node->draining;
+    slot->blocked = node->blocked_until_ms != PLIANT_NEVER;
     idle_begin(p, row, now_ms);
     node->n_slots++;
     p->n_held++;
@@ -264,7 +269,7 @@ int pool_join(struct pool *p, int64_t now_ms, uint64_t incarnation, const char *
         return -ENOMEM;
     node->incarnation = incarnation;
     node->first_slot = node->last_slot = POOL_NONE;
-    node->drain_end_at_ms = node->reclaim_end_at_ms = PLIANT_NEVER;
+    node->drain_end_at_ms = node->reclaim_end_at_ms = node->blocked_until_ms = PLIANT_NEVER;
     node->joined_at_ms = now_ms;
     node->arrival = p->births;
     if (!slots_reserve(p, slots) || !copy_text(p, &node->name, name) ||
@@ -309,6 +314,49 @@ void pool_drain(struct pool *p, struct pool_node *node, bool draining, int64_t n
     p->n_draining += draining ? 1u : UINT32_MAX;
     for (uint32_t row = node->first_slot; row != POOL_NONE; row = p->slots.v[row].next)
         slot_leave(p, row, draining || p->slots.v[row].reclaimed, now_ms);
+}
+
+/* ---- slow nodes ------------------------------------------------------------------------- */
+
+/* Slots that are open again have not been idle until now. */
+static void node_block(struct pool *p, struct pool_node *node, bool blocked, int64_t now_ms)
+{
+    p->n_blocked += blocked ? 1u : UINT32_MAX;
+    for (uint32_t row = node->first_slot; row != POOL_NONE; row = p->slots.v[row].next) {
+        idle_end(p, row);
+        p->slots.v[row].blocked = blocked;
+        idle_begin(p, row, now_ms);
+    }
+}
+
+void pool_block(struct pool *p, struct pool_node *node, int64_t now_ms, int64_t until_ms)
+{
+    if (until_ms == PLIANT_NEVER)
+        until_ms--; /* ... is what says that it is not blocked */
+    if (node->blocked_until_ms == PLIANT_NEVER)
+        node_block(p, node, true, now_ms);
+    else if (until_ms < node->blocked_until_ms)
+        return;
+    node->blocked_until_ms = until_ms;
+}
+
+int64_t pool_unblock(struct pool *p, int64_t now_ms)
+{
+    int64_t next_ms = PLIANT_NEVER;
+
+    for (size_t row = 0; p->n_blocked > 0 && row < p->nodes.n; row++) {
+        struct pool_node *node = p->nodes.v[row];
+
+        if (!node || node->blocked_until_ms == PLIANT_NEVER)
+            continue;
+        if (node->blocked_until_ms <= now_ms) {
+            node_block(p, node, false, now_ms);
+            node->blocked_until_ms = PLIANT_NEVER;
+        } else if (node->blocked_until_ms < next_ms) {
+            next_ms = node->blocked_until_ms;
+        }
+    }
+    return next_ms;
 }
 
 /* ---- going back to others --------------------------------------------------------------- */
@@ -399,6 +447,8 @@ void pool_lose(struct pool *p, struct pool_node *node)
 
     assert(node->n_used == 0);
     p->n_draining -= node->draining;
+    p->n_blocked -= node->blocked_until_ms != PLIANT_NEVER;
+    node->blocked_until_ms = PLIANT_NEVER;
     p->n_reclaimed -= node->n_reclaimed;
     forget_returning(p, node);
     for (uint32_t row = node->first_slot; row != POOL_NONE; row = p->slots.v[row].next) {

@@ -9,6 +9,8 @@
  *   reclaimed others shall have it; it is given back as soon as no task lives in it
  *   offered   held and not leaving: "all slots" of the rules
  *   free      offered and without a live task
+ *   blocked   its node is slow: while it is free, nothing new starts in it for a time [6.2]
+ *   open      free and not blocked
  *
  * Shapes  nodes[], slots[] by row; ids of the outside are row + 1
  * Owner   pool_free(). A lost node keeps its name and its rows until pool_bury(), which the next
@@ -40,6 +42,7 @@ struct pool_node {
     int64_t drain_notice_at_ms, drain_end_at_ms;
     uint32_t n_reclaimed;      /* used slots that are to be given back ... */
     int64_t reclaim_end_at_ms; /* ... by then; PLIANT_NEVER: none is */
+    int64_t blocked_until_ms;  /* PLIANT_NEVER: it is not */
     int64_t joined_at_ms;
     uint64_t arrival; /* grows from node to node */
     uint32_t seat;    /* place among the nodes of the last launch of a worker group; 0: none */
@@ -53,8 +56,8 @@ struct pool_slot {
     uint32_t index;          /* within the node */
     uint32_t live;           /* live tasks in it */
     uint32_t group, subtask; /* which unit of the graph, while live > 0 */
-    bool held, leaving, reclaimed;
-    uint32_t idle_before, idle_after; /* rows of the list of free slots, while free */
+    bool held, leaving, reclaimed, blocked;
+    uint32_t idle_before, idle_after; /* rows of the list of open slots, while open */
     uint64_t born;
     int64_t idle_since_ms;
 };
@@ -65,14 +68,15 @@ struct pool {
     struct VEC(uint32_t) unused_nodes;
     struct VEC(struct pool_slot) slots;
     uint32_t unused_slot;           /* first of a list, or POOL_NONE */
-    uint32_t idle_first, idle_last; /* all free slots, idle for longest first */
+    uint32_t idle_first, idle_last; /* all open slots, idle for longest first */
     struct VEC(uint32_t) returning; /* reclaimed slots that no task lives in any more */
     uint32_t n_reclaimed;
     uint64_t births; /* serial of the last slot born */
     struct pool_node *by_name;
     struct pool_node *dead;
-    uint32_t n_nodes, n_draining;
+    uint32_t n_nodes, n_draining, n_blocked;
     uint32_t n_held, n_offered, n_used, n_used_leaving;
+    uint32_t n_free_blocked; /* slots */
 };
 
 void pool_init(struct pool *p, const struct pliant_alloc *a);
@@ -97,6 +101,11 @@ int pool_grant(struct pool *p, struct pool_node *node, int64_t now_ms, uint32_t 
 void pool_lose(struct pool *p, struct pool_node *node);
 void pool_drain(struct pool *p, struct pool_node *node, bool draining, int64_t now_ms);
 
+/* Its free slots are not open until then; a later end replaces an earlier one [6.2]. */
+void pool_block(struct pool *p, struct pool_node *node, int64_t now_ms, int64_t until_ms);
+/* Blocks that are over end. Returns when the next one is, or PLIANT_NEVER. */
+int64_t pool_unblock(struct pool *p, int64_t now_ms);
+
 /* Mark `count` slots of the node, free ones first; those without a live task are in `returning`
  * then, the others when their last task is over. */
 int pool_reclaim(struct pool *p, struct pool_node *node, uint32_t count, int64_t now_ms,
@@ -115,9 +124,14 @@ static inline bool pool_slot_free(const struct pool_slot *slot)
     return slot->held && !slot->leaving && slot->live == 0;
 }
 
-static inline uint32_t pool_n_free(const struct pool *p)
+static inline bool pool_slot_open(const struct pool_slot *slot)
 {
-    return p->n_offered - (p->n_used - p->n_used_leaving);
+    return pool_slot_free(slot) && !slot->blocked;
+}
+
+static inline uint32_t pool_n_open(const struct pool *p)
+{
+    return p->n_offered - (p->n_used - p->n_used_leaving) - p->n_free_blocked;
 }
 
 #endif

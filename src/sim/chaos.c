@@ -6,8 +6,10 @@
 
 #include "util/deadline.h"
 
-#define GROUPS 4 /* every so many worlds the job is a worker group, and in the next one fixed */
-#define ENDS 8   /* what ends the job happens once in so many times that it could */
+/* Every so many worlds the job is a worker group, in the next one its parallelism is fixed, and in
+ * the one after that it follows from data. */
+#define GROUPS 5
+#define ENDS 8 /* what ends the job happens once in so many times that it could */
 #define N(array) (sizeof(array) / sizeof *(array))
 
 static const char *const vertex_names[CHAOS_VERTICES] = {"v1", "v2", "v3", "v4", "v5", "v6"};
@@ -29,6 +31,12 @@ static bool one_in(struct chaos *c, uint32_t n)
 
 #define PICK(c, array) ((array)[below((c), (uint32_t)N(array))])
 
+/* Do tasks start region by region, finish, and leave results? */
+static bool by_region(const struct chaos *c)
+{
+    return c->fixed || c->batch;
+}
+
 /* ---- the world ------------------------------------------------------------------------------- */
 
 static void draw_vertices(struct chaos *c, struct pliant_vertex_spec *v, uint32_t n)
@@ -45,7 +53,33 @@ static void draw_vertices(struct chaos *c, struct pliant_vertex_spec *v, uint32_
             .min_parallelism = one_in(c, 2) ? 1 : 1 + below(c, (uint32_t)parallelism),
             .max_parallelism = roomy ? 0 : parallelism + below(c, 4),
             .slot_sharing_group = group_names[below(c, groups)]};
+        if (c->batch && !one_in(c, 4)) { /* to be decided */
+            v[i].parallelism = 0;
+            v[i].min_parallelism = one_in(c, 8) ? 1 + below(c, (uint32_t)parallelism) : 0;
+            if (one_in(c, 2))
+                v[i].max_parallelism = 0;
+        }
     }
+}
+
+static enum pliant_partitioner draw_partitioner(struct chaos *c, enum pliant_pattern pattern)
+{
+    static const enum pliant_partitioner all_to_all[] = {
+        PLIANT_PARTITIONER_DEFAULT,   PLIANT_PARTITIONER_HASH,      PLIANT_PARTITIONER_CUSTOM,
+        PLIANT_PARTITIONER_REBALANCE, PLIANT_PARTITIONER_REBALANCE, PLIANT_PARTITIONER_BROADCAST};
+    static const enum pliant_partitioner pointwise[] = {
+        PLIANT_PARTITIONER_DEFAULT, PLIANT_PARTITIONER_RESCALE, PLIANT_PARTITIONER_FORWARD};
+
+    return pattern == PLIANT_POINTWISE ? PICK(c, pointwise) : PICK(c, all_to_all);
+}
+
+/* What only matters where parallelism follows from data. */
+static void draw_flow(struct chaos *c, struct pliant_edge_spec *e)
+{
+    e->exchange = PLIANT_BLOCKING;
+    e->partitioner = draw_partitioner(c, e->pattern);
+    e->input = one_in(c, 4) ? 1 : 0;
+    e->splittable = one_in(c, 3);
 }
 
 static size_t draw_edges(struct chaos *c, struct pliant_edge_spec *e, uint32_t n_vertices)
@@ -54,12 +88,16 @@ static size_t draw_edges(struct chaos *c, struct pliant_edge_spec *e, uint32_t n
 
     for (uint32_t to = 1; to < n_vertices; to++)
         for (uint32_t from = 0; from < to; from++)
-            if (one_in(c, 3))
-                e[n++] = (struct pliant_edge_spec){
+            if (one_in(c, c->batch ? 2 : 3)) {
+                e[n] = (struct pliant_edge_spec){
                     .from = from,
                     .to = to,
                     .pattern = one_in(c, 2) ? PLIANT_POINTWISE : PLIANT_ALL_TO_ALL,
                     .exchange = c->fixed && one_in(c, 2) ? PLIANT_BLOCKING : PLIANT_PIPELINED};
+                if (c->batch)
+                    draw_flow(c, &e[n]);
+                n++;
+            }
     return n;
 }
 
@@ -211,14 +249,35 @@ static void draw_group(struct chaos *c)
     cfg->group.port_retry_window_ms = PICK(c, windows_ms);
 }
 
-static void draw_fixed(struct chaos *c)
+/* Volumes are about what tasks write, so that decisions differ. */
+static void draw_batch(struct chaos *c)
+{
+    static const int64_t volumes[] = {1, 100, 1000, 20000, 1 << 24};
+    struct pliant_config *cfg = &c->cfg;
+
+    if (!c->batch)
+        return;
+    cfg->batch.auto_parallelism = !one_in(c, 16);
+    cfg->batch.max = 1 + below(c, 10);
+    cfg->batch.min = one_in(c, 2) ? 1 : 1 + below(c, (uint32_t)cfg->batch.max);
+    cfg->batch.default_source = one_in(c, 2) ? -1 : 1 + (int64_t)below(c, 6);
+    cfg->batch.volume = PICK(c, volumes);
+    cfg->batch.skew_factor = one_in(c, 2) ? 4.0 : 1.0;
+    cfg->batch.skew_threshold = PICK(c, volumes);
+    if (one_in(c, 4))
+        return;
+    cfg->restart.kind = PLIANT_RESTART_FIXED_DELAY; /* or few would get beyond their sources */
+    cfg->restart.fixed.attempts = 1000;
+}
+
+static void draw_region_by_region(struct chaos *c)
 {
     static const int64_t timeouts_ms[] = {0, 5000, 60000, 300000};
     struct pliant_config *cfg = &c->cfg;
 
-    if (!c->fixed)
+    if (!by_region(c))
         return;
-    cfg->scheduler = PLIANT_SCHEDULER_DEFAULT;
+    cfg->scheduler = c->batch ? PLIANT_SCHEDULER_ADAPTIVE_BATCH : PLIANT_SCHEDULER_DEFAULT;
     cfg->mode = PLIANT_MODE_NORMAL;
     cfg->failover_strategy = one_in(c, 6) ? PLIANT_FAILOVER_FULL : PLIANT_FAILOVER_REGION;
     cfg->release_results = !one_in(c, 4);
@@ -234,7 +293,8 @@ static int draw_config(struct chaos *c, struct pliant_error *err)
     draw_limits(c);
     draw_policy(c);
     draw_group(c);
-    draw_fixed(c);
+    draw_region_by_region(c);
+    draw_batch(c);
     return pliant_config_resolve(&c->cfg, err);
 }
 
@@ -395,7 +455,7 @@ static const struct model_task *some_task(struct chaos *c, const struct model *m
                 !one_in(c, ++n))
                 continue;
             found = task;
-            *ret = (struct pliant_task){{v + 1}, i, task->attempt};
+            *ret = (struct pliant_task){{v + 1}, task->subtask, task->attempt};
         }
     return found;
 }
@@ -427,9 +487,63 @@ static bool task_failed(struct chaos *c, const struct model *m, struct chaos_eve
     e->ev.failure.exit_code = (uint8_t)(one_in(c, 4) ? below(c, 256) : below(c, 2));
     if (c->group)
         e->ev.failure.death = (enum pliant_death)below(c, PLIANT_DEATHS);
-    if (c->fixed && one_in(c, 3))
+    if (by_region(c) && one_in(c, 3))
         draw_lost_input(c, &e->ev);
     return true;
+}
+
+static void draw_bytes(struct chaos *c, uint64_t *bytes, uint32_t n)
+{
+    uint32_t most = one_in(c, 4) ? 100000 : one_in(c, 4) ? 1 : 1000;
+    uint32_t skewed = one_in(c, 3) ? below(c, n) : n;
+
+    for (uint32_t i = 0; i < n; i++)
+        bytes[i] = below(c, most) * (i == skewed ? 100 : 1);
+}
+
+/* One of them is not what it should be. */
+static void spoil_output(struct chaos *c, struct chaos_event *e, struct pliant_output *o)
+{
+    switch (below(c, 4)) {
+    case 0:
+        o->n = below(c, CHAOS_SUBPARTITIONS);
+        break;
+    case 1:
+        o->edge = below(c, 40);
+        break;
+    case 2:
+        e->bytes[o - e->outputs][below(c, o->n)] = PLIANT_BYTES_MAX + 1;
+        break;
+    default:
+        o->edge = e->outputs[0].edge;
+    }
+}
+
+/* What a task that finishes has written: of some edges it says nothing. */
+static void draw_outputs(struct chaos *c, const struct model *m, struct chaos_event *e)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; c->batch && i < pliant_job_edges(c->job); i++) {
+        uint32_t sub = model_batch_subpartitions(&m->batch, i);
+
+        if (pliant_job_edge(c->job, i)->from != e->ev.finished.task.vertex.v - 1 || sub == 0 ||
+            one_in(c, 12))
+            continue;
+        e->outputs[n] = (struct pliant_output){.edge = (uint32_t)i, .n = sub};
+        draw_bytes(c, e->bytes[n++], sub);
+    }
+    if (n > 0 && one_in(c, 16))
+        spoil_output(c, e, &e->outputs[n - 1]);
+    e->ev.finished.n_outputs = n;
+}
+
+static void finishes(struct chaos *c, const struct model *m, const struct pliant_task *id,
+                     struct chaos_event *e)
+{
+    e->ev.kind = PLIANT_EV_TASK_FINISHED;
+    e->ev.finished.task = *id;
+    draw_outputs(c, m, e);
 }
 
 static bool task_answered(struct chaos *c, const struct model *m, struct chaos_event *e)
@@ -443,7 +557,9 @@ static bool task_answered(struct chaos *c, const struct model *m, struct chaos_e
     if (task->phase == MODEL_CANCELING) {
         if (one_in(c, 24))
             return task_failed(c, m, e);
-        e->ev.kind = one_in(c, 24) ? PLIANT_EV_TASK_FINISHED : PLIANT_EV_TASK_CANCELED;
+        e->ev.kind = PLIANT_EV_TASK_CANCELED;
+        if (one_in(c, 24))
+            finishes(c, m, &id, e);
         return true;
     }
     e->ev.kind = task->phase == MODEL_STARTING && one_in(c, 2) ? PLIANT_EV_TASK_INITIALIZING
@@ -458,8 +574,10 @@ static bool task_ends(struct chaos *c, const struct model *m, struct chaos_event
 
     if (!task || (!m->stopped && !c->bounded))
         return false;
-    e->ev.kind = !m->stopped && one_in(c, 2) ? PLIANT_EV_TASK_END_OF_DATA : PLIANT_EV_TASK_FINISHED;
+    e->ev.kind = PLIANT_EV_TASK_END_OF_DATA;
     e->ev.task = id;
+    if (m->stopped || one_in(c, 2))
+        finishes(c, m, &id, e);
     return true;
 }
 
@@ -627,10 +745,9 @@ static bool wrong_news(struct chaos *c, const struct model *m, struct chaos_even
         PLIANT_EV_TASK_INITIALIZING, PLIANT_EV_TASK_RUNNING,  PLIANT_EV_TASK_END_OF_DATA,
         PLIANT_EV_TASK_FINISHED,     PLIANT_EV_TASK_CANCELED, PLIANT_EV_TASK_FAILED};
     struct pliant_task task = {{1 + below(c, m->n_vertices)}, below(c, 10), below(c, 8)};
-    const struct model_task *known = model_task(m, task.vertex.v - 1, task.subtask);
     const struct model_node *node = some_node(c, m);
 
-    if (known && known->phase != MODEL_OVER && known->attempt == task.attempt)
+    if (model_task(m, &task))
         task.attempt++;
     if (node && one_in(c, 4)) {
         e->ev.kind = one_in(c, 2) ? PLIANT_EV_NODE_LOST : PLIANT_EV_NODE_DRAIN_WITHDRAWN;
@@ -731,8 +848,10 @@ static void draw_weights(struct chaos *c)
         scaled = kinds[i].weight * PICK(c, tenths);
 
         c->weights[i] = kinds[i].always && scaled == 0 ? kinds[i].weight * 10 : scaled;
+        if (c->batch && kinds[i].draw == task_ends) /* what comes after them is to be seen */
+            c->weights[i] *= 10;
     }
-    c->bounded = one_in(c, 6) || (c->fixed && !one_in(c, 4));
+    c->bounded = one_in(c, 6) || (by_region(c) && !one_in(c, 4));
     c->reports_path = c->group && one_in(c, 2);
 }
 
@@ -806,7 +925,7 @@ static bool others_wait(const struct model *m)
 static bool calm_answer(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
     struct pliant_task id;
-    const struct model_task *task = some_task(c, m, !m->stopped && !c->fixed, &id);
+    const struct model_task *task = some_task(c, m, !m->stopped && !by_region(c), &id);
 
     if (m->plan.pending) {
         e->ev.kind = PLIANT_EV_SLOTS_RESERVED;
@@ -815,9 +934,11 @@ static bool calm_answer(struct chaos *c, const struct model *m, struct chaos_eve
     }
     if (task) {
         e->ev.task = id;
-        e->ev.kind = task->phase == MODEL_CANCELING ? PLIANT_EV_TASK_CANCELED
-                     : m->stopped || c->fixed       ? PLIANT_EV_TASK_FINISHED
-                                                    : PLIANT_EV_TASK_RUNNING;
+        e->ev.kind = PLIANT_EV_TASK_RUNNING;
+        if (task->phase == MODEL_CANCELING)
+            e->ev.kind = PLIANT_EV_TASK_CANCELED;
+        else if (m->stopped || by_region(c))
+            finishes(c, m, &id, e);
         return true;
     }
     if (m->registering) {
@@ -844,8 +965,8 @@ bool chaos_calm(struct chaos *c, const struct model *m, int64_t now_ms, int64_t 
     const struct model_node *leaving = draining_node(m);
 
     *ret = (struct chaos_event){.at_ms = now_ms};
-    if (m->archived || (!c->fixed && !leaving && !others_wait(m) && m->state == PLIANT_EXECUTING &&
-                        model_all_running(m)))
+    if (m->archived || (!by_region(c) && !leaving && !others_wait(m) &&
+                        m->state == PLIANT_EXECUTING && model_all_running(m)))
         return false;
     if (!m->started)
         return start(c, m, ret);
@@ -870,8 +991,10 @@ int chaos_init(struct chaos *c, uint64_t seed, struct pliant_error *err)
 {
     int r;
 
-    *c = (struct chaos){
-        .prng.state = seed, .group = seed % GROUPS == 0, .fixed = seed % GROUPS == 1};
+    *c = (struct chaos){.prng.state = seed,
+                        .group = seed % GROUPS == 0,
+                        .fixed = seed % GROUPS == 1,
+                        .batch = seed % GROUPS == 2};
     r = draw_job(c, err);
     if (!r)
         r = draw_config(c, err);
@@ -893,5 +1016,10 @@ const struct pliant_event *chaos_event_link(struct chaos_event *e)
         e->ev.requirements.v = e->bounds;
     if (e->ev.kind == PLIANT_EV_CHECKPOINT_COMPLETED || e->ev.kind == PLIANT_EV_SAVEPOINT_COMPLETED)
         e->ev.checkpoint.sizes = e->sizes;
+    if (e->ev.kind == PLIANT_EV_TASK_FINISHED) {
+        for (size_t i = 0; i < e->ev.finished.n_outputs; i++)
+            e->outputs[i].bytes = e->bytes[i];
+        e->ev.finished.outputs = e->outputs;
+    }
     return &e->ev;
 }

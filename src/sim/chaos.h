@@ -17,6 +17,7 @@
 
 #define CHAOS_VERTICES 6
 #define CHAOS_SIZES 4
+#define CHAOS_SUBPARTITIONS 16
 #define CHAOS_REMEMBERED 32
 #define CHAOS_KINDS 26
 
@@ -25,6 +26,8 @@ struct chaos_event {
     struct pliant_event ev;
     struct pliant_bounds bounds[CHAOS_VERTICES + 1];
     struct pliant_state_size sizes[CHAOS_SIZES];
+    struct pliant_output outputs[CHAOS_VERTICES];
+    uint64_t bytes[CHAOS_VERTICES][CHAOS_SUBPARTITIONS]; /* of each output */
 };
 
 struct chaos {
@@ -35,6 +38,7 @@ struct chaos {
     uint64_t incarnations;
     bool group;                                /* the job is a worker group */
     bool fixed;                                /* its parallelism is: the default scheduler */
+    bool batch;                                /* ... follows from data: AdaptiveBatch */
     bool reports_path;                         /* its workers report checkpoints */
     uint64_t calls;                            /* that workers made */
     bool bounded;                              /* tasks finish by themselves */

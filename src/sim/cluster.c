@@ -100,7 +100,7 @@ struct cluster_node *cluster_join(struct cluster *c, const char *name, uint64_t 
         return NULL;
     }
     *node = (struct cluster_node){
-        .name = entry, .incarnation = incarnation, .slots = slots, .waits = node->waits};
+        .name = entry, .incarnation = incarnation, .slots = slots, .slow = 1, .waits = node->waits};
     c->held += slots;
     return node;
 }

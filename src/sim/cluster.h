@@ -23,6 +23,7 @@ struct cluster_node {
     uint64_t incarnation;
     uint32_t slots, aside; /* in all; given back by the job */
     uint32_t tasks;        /* that live on it: whoever starts and ends them counts */
+    double slow;           /* what runs on it takes so many times as long */
     bool draining;
     bool waits; /* stands in `givers` */
 };

@@ -194,7 +194,7 @@ static bool trial_step(struct trial *t, struct chaos_event *e)
     t->hash = fnv_add(t->hash, t->text.v, t->text.n);
     broken = pliant_check(t->sched);
     if (broken)
-        return breaks(t, "the scheduler's own check", broken);
+        return breaks(t, broken, "the scheduler's own check");
     broken = t->options->rule ? t->options->rule(t->options->ctx, t->sched) : NULL;
     if (broken)
         return breaks(t, broken, "");

@@ -4,8 +4,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "spec/trace.h"
 #include "util/deadline.h"
+#include "util/decimal.h"
 
 int host_init(struct host *h, const struct pliant_job *job, const struct pliant_alloc *alloc)
 {
@@ -21,6 +24,7 @@ void host_free(struct host *h)
     for (uint32_t v = 0; h->vertices && v < h->n_vertices; v++)
         vec_free(h->alloc, &h->vertices[v]);
     mem_free(h->alloc, h->vertices);
+    vec_free(h->alloc, &h->older);
     vec_free(h->alloc, &h->outputs);
     vec_free(h->alloc, &h->bytes);
     queue_free(&h->queue);
@@ -35,27 +39,42 @@ static struct cluster_node *node_under(const struct host *h, const struct attemp
     return a->phase == PHASE_OVER ? NULL : cluster_at(&h->cluster, a->row, a->incarnation);
 }
 
-/* The last attempt of a subtask if it lives, or NULL. */
-static struct attempt *attempt_of(const struct host *h, pliant_vertex_id vertex, uint32_t subtask)
+static struct attempt *last_attempt(const struct host *h, pliant_vertex_id vertex, uint32_t subtask)
 {
     const struct attempts *of = &h->vertices[vertex.v - 1];
-    struct attempt *a = subtask < of->n ? &of->v[subtask] : NULL;
 
     assert(vertex.v >= 1 && vertex.v <= h->n_vertices);
-    return a && node_under(h, a) ? a : NULL;
+    return subtask < of->n ? &of->v[subtask] : NULL;
 }
 
-/* The same, if it is the one that is meant. */
+static struct attempt *older(const struct host *h, const struct attempt *a)
+{
+    return a->older == 0 ? NULL : &h->older.v[a->older - 1];
+}
+
+/* The attempt that is meant, if it lives; else NULL. */
 static struct attempt *attempt_find(const struct host *h, const struct pliant_task *task)
 {
-    struct attempt *a = attempt_of(h, task->vertex, task->subtask);
+    struct attempt *a = last_attempt(h, task->vertex, task->subtask);
 
-    return a && a->number == task->attempt ? a : NULL;
+    while (a && !(a->number == task->attempt && node_under(h, a)))
+        a = older(h, a);
+    return a;
 }
 
 const struct attempt *host_attempt(const struct host *h, pliant_vertex_id vertex, uint32_t subtask)
 {
-    return attempt_of(h, vertex, subtask);
+    struct pliant_task_info info = {.attempt = 0};
+    struct attempt *a;
+
+    pliant_task_info(h->sched, vertex, subtask, &info);
+    a = attempt_find(h, &(struct pliant_task){vertex, subtask, info.attempt});
+    if (a)
+        return a;
+    a = last_attempt(h, vertex, subtask);
+    while (a && !node_under(h, a))
+        a = older(h, a);
+    return a;
 }
 
 static void attempt_end(struct host *h, const struct pliant_task *task)
@@ -266,6 +285,13 @@ static void initializes(struct host *h, const struct pliant_task *task)
         a->phase = PHASE_INITIALIZING;
 }
 
+static int64_t stretched(int64_t duration_ms, double times)
+{
+    double ms = (double)duration_ms * times;
+
+    return ms < (double)PLIANT_NEVER ? (int64_t)ms : PLIANT_NEVER;
+}
+
 /* It runs: from here on its vertex says when it ends or fails. */
 static int runs(struct host *h, int64_t now_ms, const struct pliant_task *task)
 {
@@ -279,7 +305,7 @@ static int runs(struct host *h, int64_t now_ms, const struct pliant_task *task)
     if (sim && sim->duration_ms.min != JOB_SIM_UNSET)
         r = reserve_outputs(h, task);
     if (!r && sim && sim->duration_ms.min != JOB_SIM_UNSET)
-        r = answer_after(h, now_ms, draw(h, &sim->duration_ms),
+        r = answer_after(h, now_ms, stretched(draw(h, &sim->duration_ms), node_under(h, a)->slow),
                          (struct answer){.kind = ANSWER_FINISHED, .task = *task});
     if (!r && sim && sim->fail_every_ms != JOB_SIM_UNSET)
         r = answer_after(h, now_ms, sim->fail_every_ms,
@@ -303,13 +329,29 @@ static int finish_all(struct host *h, int64_t now_ms)
     return 0;
 }
 
+/* The node's label TRACE_SLOW_LABEL, if it has one that says something. */
+static double slow_of(const struct pliant_event *ev)
+{
+    double times;
+
+    for (size_t i = 0; i < ev->node_up.n_labels; i++)
+        if (strcmp(ev->node_up.labels[i].key, TRACE_SLOW_LABEL) == 0 &&
+            decimal_read(ev->node_up.labels[i].value, &times) && times > 0)
+            return times;
+    return 1;
+}
+
 static int node_up(struct host *h, const struct pliant_event *ev)
 {
+    struct cluster_node *node;
+
     if (cluster_find(&h->cluster, ev->node_up.name))
         return 0;
-    return cluster_join(&h->cluster, ev->node_up.name, ev->node_up.incarnation, ev->node_up.slots)
-               ? 0
-               : -ENOMEM;
+    node = cluster_join(&h->cluster, ev->node_up.name, ev->node_up.incarnation, ev->node_up.slots);
+    if (!node)
+        return -ENOMEM;
+    node->slow = slow_of(ev);
+    return 0;
 }
 
 /* The node of a life that is meant, or NULL: it has left, or was given up. */
@@ -395,14 +437,51 @@ static struct cluster_node *node_named(const struct host *h, pliant_node_id id)
     return name ? cluster_find(&h->cluster, name) : NULL;
 }
 
+/* Older attempts that are over are forgotten. */
+static void forget_older(struct host *h, struct attempt *last)
+{
+    for (uint32_t *link = &last->older; *link != 0;) {
+        uint32_t row = *link;
+        struct attempt *a = &h->older.v[row - 1];
+
+        if (node_under(h, a)) {
+            link = &a->older;
+            continue;
+        }
+        *link = a->older;
+        a->older = h->unused_older;
+        h->unused_older = row;
+    }
+}
+
+/* The last attempt lives on beside one that begins. */
+static bool make_older(struct host *h, struct attempt *last)
+{
+    uint32_t row = h->unused_older;
+
+    if (row != 0)
+        h->unused_older = h->older.v[row - 1].older;
+    else if (vec_push(h->alloc, &h->older))
+        row = (uint32_t)h->older.n;
+    else
+        return false;
+    h->older.v[row - 1] = *last;
+    last->older = row;
+    return true;
+}
+
+/* Where the next attempt goes; `older` is set. */
 static struct attempt *attempt_room(struct host *h, const struct pliant_task *task)
 {
     struct attempts *of = &h->vertices[task->vertex.v - 1];
+    struct attempt *last;
 
     while (of->n <= task->subtask)
         if (!vec_push(h->alloc, of))
             return NULL;
-    return &of->v[task->subtask];
+    last = &of->v[task->subtask];
+    forget_older(h, last);
+    return !node_under(h, last) || make_older(h, last) ? last : NULL;
 }
 
 static int64_t deploy_ms(const struct host *h, pliant_vertex_id vertex)
@@ -433,7 +512,8 @@ static int deploy(struct host *h, int64_t now_ms, const struct pliant_action *ac
     *a = (struct attempt){.number = task->attempt,
                           .phase = PHASE_STARTING,
                           .row = cluster_row(&h->cluster, node),
-                          .incarnation = node->incarnation};
+                          .incarnation = node->incarnation,
+                          .older = a->older};
     if (h->launches_told > 0)
         return 0;
     if (act->deploy.restore)

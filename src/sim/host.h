@@ -1,7 +1,7 @@
 /* host.h - what a cluster does about the scheduler's actions, in simulation
  *
- * The host keeps the nodes, the last attempt of every subtask, and the answers that are on their
- * way. It tells no time and takes no step: sim.c shows it each step's actions and comes back
+ * The host keeps the nodes, the attempts of every subtask that live, and the answers that are on
+ * their way. It tells no time and takes no step: sim.c shows it each step's actions and comes back
  * when an answer is due.
  *
  * Units   milliseconds of the virtual clock
@@ -32,6 +32,7 @@ struct attempt {
     enum phase phase;
     uint32_t row; /* of its node in the cluster, in one life of it */
     uint64_t incarnation;
+    uint32_t older; /* row + 1 in `older` of one that began before it; 0: none */
 };
 
 struct attempts VEC(struct attempt);
@@ -47,7 +48,9 @@ struct host {
     uint64_t launches_told; /* of a worker group: the trace says how the next ones end */
     struct cluster cluster;
     struct queue queue;
-    struct attempts *vertices; /* [n_vertices] by id - 1, then by subtask */
+    struct attempts *vertices; /* [n_vertices] by id - 1, then by subtask: the last attempt */
+    struct attempts older;     /* of subtasks with several at a time */
+    uint32_t unused_older;     /* row + 1 of the first unused one, which names the next */
     uint32_t n_vertices;
     uint32_t declared; /* slots that the job wants; 0 after its end */
     uint64_t epoch;    /* of tasks that were started together; over when one is canceled */
@@ -73,7 +76,7 @@ int host_on_step(struct host *h, int64_t now_ms, const struct pliant_event *ev,
  * *ret are valid until the next call. */
 bool host_answer(struct host *h, struct pliant_event *ret);
 
-/* The current attempt of a subtask, or NULL when none lives. */
+/* The attempt that stands for a subtask, else the last one; NULL when none lives. */
 const struct attempt *host_attempt(const struct host *h, pliant_vertex_id vertex, uint32_t subtask);
 
 #endif

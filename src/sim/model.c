@@ -77,6 +77,13 @@ static int64_t bound_or(int64_t bound, int64_t standard)
     return bound == -1 ? standard : bound;
 }
 
+/* Does the job's description or its data set the parallelism, so that tasks are started region by
+ * region? */
+static bool keeps_parallelism(const struct model *m)
+{
+    return m->regions.on || m->batch.on;
+}
+
 /* Would this update be taken [S-REQ-1]? With `apply`, take it. */
 static bool update_bounds(struct model *m, const struct pliant_bounds *v, size_t n, bool apply)
 {
@@ -245,21 +252,14 @@ static void node_yields(struct model *m, const struct pliant_event *ev, int64_t 
     node->owed += n;
 }
 
-/* Which vertex's task this is. */
-static uint32_t vertex_of(const struct model *m, const struct model_task *task)
-{
-    uint32_t v = 0;
-
-    while (m->tasks[v].n == 0 || task < m->tasks[v].v || task >= m->tasks[v].v + m->tasks[v].n)
-        v++;
-    return v;
-}
-
-static void task_ends(struct model *m, struct model_task *task, int64_t now_ms, bool finished)
+/* `finished`: the event that says so; NULL: it ended otherwise. */
+static void task_ends(struct model *m, struct model_task *task, int64_t now_ms,
+                      const struct pliant_event *finished)
 {
     struct model_slot *slot = &m->slots.v[task->slot];
 
-    model_regions_over(&m->regions, vertex_of(m, task), slot->subtask, finished);
+    model_regions_over(&m->regions, task->vertex, task->subtask, finished);
+    model_batch_over(&m->batch, task->vertex, task->subtask, slot->life, finished);
     task->phase = MODEL_OVER;
     if (--slot->live == 0) {
         slot->emptied = m->steps;
@@ -308,12 +308,15 @@ static void node_leaves(struct model *m, struct model_node *node, int64_t now_ms
 {
     uint32_t index = (uint32_t)(node - m->nodes.v);
 
-    m->drained_lost |= drains_used(m, node);
+    bool used = works_on(m, node);
+
     for (uint32_t v = 0; v < m->n_vertices; v++)
         for (size_t i = 0; i < m->tasks[v].n; i++)
             if (m->tasks[v].v[i].phase != MODEL_OVER && m->tasks[v].v[i].node == index)
-                task_ends(m, &m->tasks[v].v[i], now_ms, false);
-    model_regions_node_left(&m->regions, node->life);
+                task_ends(m, &m->tasks[v].v[i], now_ms, NULL);
+    used |= model_regions_node_left(&m->regions, node->life);
+    used |= model_batch_node_left(&m->batch, node->life);
+    m->drained_lost |= node->up && node->draining && used;
     node->up = false;
 }
 
@@ -390,18 +393,18 @@ static void node_drains(struct model_node *node, int64_t end_at_ms, int64_t now_
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-struct model_task *model_task(const struct model *m, uint32_t vertex, uint32_t subtask)
+struct model_task *model_task(const struct model *m, const struct pliant_task *id)
 {
-    return vertex < m->n_vertices && subtask < m->tasks[vertex].n ? &m->tasks[vertex].v[subtask]
-                                                                  : NULL;
-}
+    uint32_t v = id->vertex.v - 1;
 
-/* The live attempt that an event means, or NULL. */
-static struct model_task *task_meant(const struct model *m, const struct pliant_task *task)
-{
-    struct model_task *found = model_task(m, task->vertex.v - 1, task->subtask);
+    for (size_t i = 0; v < m->n_vertices && i < m->tasks[v].n; i++) {
+        struct model_task *task = &m->tasks[v].v[i];
 
-    return found && found->phase != MODEL_OVER && found->attempt == task->attempt ? found : NULL;
+        if (task->phase != MODEL_OVER && task->subtask == id->subtask &&
+            task->attempt == id->attempt)
+            return task;
+    }
+    return NULL;
 }
 
 bool model_all_running(const struct model *m)
@@ -423,7 +426,7 @@ static bool any_drains_used(const struct model *m)
 
 static void task_moves(struct model *m, const struct pliant_task *id, enum model_phase phase)
 {
-    struct model_task *task = task_meant(m, id);
+    struct model_task *task = model_task(m, id);
 
     if (task && task->phase != MODEL_CANCELING && task->phase < phase)
         task->phase = phase;
@@ -458,9 +461,10 @@ static void take_checkpoint(struct model *m, const struct pliant_event *ev, int6
     }
 }
 
-static void end_task(struct model *m, const struct pliant_task *id, int64_t now_ms, bool finished)
+static void end_task(struct model *m, const struct pliant_task *id, int64_t now_ms,
+                     const struct pliant_event *finished)
 {
-    struct model_task *task = task_meant(m, id);
+    struct model_task *task = model_task(m, id);
 
     if (task)
         task_ends(m, task, now_ms, finished);
@@ -511,10 +515,10 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
         return;
     case PLIANT_EV_TASK_FINISHED:
     case PLIANT_EV_TASK_CANCELED:
-        end_task(m, &ev->task, now_ms, ev->kind == PLIANT_EV_TASK_FINISHED);
+        end_task(m, &ev->task, now_ms, ev->kind == PLIANT_EV_TASK_FINISHED ? ev : NULL);
         return;
     case PLIANT_EV_TASK_FAILED:
-        end_task(m, &ev->failure.task, now_ms, false);
+        end_task(m, &ev->failure.task, now_ms, NULL);
         return;
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_CHECKPOINT_FAILED:
@@ -526,7 +530,7 @@ static void take_event(struct model *m, const struct pliant_event *ev, int64_t n
         m->started = true;
         return;
     case PLIANT_EV_REQUIREMENTS:
-        if (m->cfg->mode != PLIANT_MODE_REACTIVE && !m->regions.on &&
+        if (m->cfg->mode != PLIANT_MODE_REACTIVE && !keeps_parallelism(m) &&
             update_bounds(m, ev->requirements.v, ev->requirements.n, false))
             update_bounds(m, ev->requirements.v, ev->requirements.n, true);
         return;
@@ -607,7 +611,8 @@ static bool of_group(const struct model *m)
 
 static bool by_region(const struct model *m)
 {
-    return m->regions.on || (m->cfg->adaptive_failover == PLIANT_FAILOVER_REGION && !of_group(m));
+    return keeps_parallelism(m) ||
+           (m->cfg->adaptive_failover == PLIANT_FAILOVER_REGION && !of_group(m));
 }
 
 /* The job moves because nodes drain that it uses, not before there is room for all of it or the end
@@ -704,7 +709,7 @@ static void job_fails(struct model *m, const struct pliant_action *act, int64_t 
     if (act->flag[2] == PLIANT_REASON_RESTARTS_SUPPRESSED && !by_region(m) &&
         charge(m, &m->restarts, now_ms))
         broken(m, "the restart strategy is asked", "fails though it says yes");
-    if (act->flag[2] == PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED && !m->regions.on &&
+    if (act->flag[2] == PLIANT_REASON_DRAIN_BUDGET_EXHAUSTED && !keeps_parallelism(m) &&
         (most < 0 || m->drain_moves < (uint64_t)most))
         broken(m, "the drain budget bounds moves", "used up after %" PRIu64 " of %" PRId64,
                m->drain_moves, most);
@@ -757,8 +762,8 @@ static void change_state(struct model *m, const struct pliant_action *act, int64
                pliant_state_name(m->state), pliant_state_name(from), pliant_state_name(to));
         return;
     }
-    if (m->regions.on ? BIT(to) & ADAPTIVE_STATES
-                      : from == PLIANT_CREATED && to == PLIANT_EXECUTING)
+    if (keeps_parallelism(m) ? BIT(to) & ADAPTIVE_STATES
+                             : from == PLIANT_CREATED && to == PLIANT_EXECUTING)
         broken(m, "a scheduler keeps to its states", "%s > %s", pliant_state_name(from),
                pliant_state_name(to));
     if ((from == PLIANT_RESTARTING && to != PLIANT_CANCELING && to != PLIANT_FINISHED) ||
@@ -857,9 +862,25 @@ static bool completed(const struct model *m, uint64_t id)
     return id == 0;
 }
 
-static struct model_task *task_room(struct model *m, const struct pliant_task *id)
+/* The row of an attempt that is over, or a new one. */
+static struct model_task *task_room(struct model *m, uint32_t vertex)
 {
-    struct model_tasks *of = &m->tasks[id->vertex.v - 1];
+    struct model_tasks *of = &m->tasks[vertex];
+    struct model_task *room;
+
+    for (size_t i = 0; i < of->n; i++)
+        if (of->v[i].phase == MODEL_OVER)
+            return &of->v[i];
+    room = vec_push(NULL, of);
+    if (!room)
+        no_memory(m);
+    return room;
+}
+
+/* The number of the last attempt, 0: none yet. NULL: no memory. */
+static uint32_t *last_attempt(struct model *m, const struct pliant_task *id)
+{
+    struct model_attempts *of = &m->attempts[id->vertex.v - 1];
 
     while (of->n <= id->subtask)
         if (!vec_push(NULL, of)) {
@@ -867,6 +888,15 @@ static struct model_task *task_room(struct model *m, const struct pliant_task *i
             return NULL;
         }
     return &of->v[id->subtask];
+}
+
+static uint32_t live_attempts(const struct model *m, uint32_t vertex, uint32_t subtask)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < m->tasks[vertex].n; i++)
+        n += m->tasks[vertex].v[i].phase != MODEL_OVER && m->tasks[vertex].v[i].subtask == subtask;
+    return n;
 }
 
 static void occupy(struct model *m, struct model_slot *slot, uint32_t id, uint32_t group,
@@ -912,27 +942,32 @@ static void deploy(struct model *m, const struct pliant_action *act,
 {
     const struct pliant_task *id = &act->deploy.task;
     struct model_slot *slot = slot_of(m, act->deploy.slot, sched);
-    struct model_task *task = task_room(m, id);
+    struct model_task *task = task_room(m, id->vertex.v - 1);
+    uint32_t *last = last_attempt(m, id);
 
     if (!slot)
         broken(m, "tasks start in slots that were reserved", "slot %" PRIu32 " is on no node",
                act->deploy.slot.v);
-    if (!slot || !task)
+    if (!slot || !task || !last)
         return;
     if (of_group(m))
         check_launch(m, id);
     else if (m->state != PLIANT_EXECUTING)
         broken(m, "tasks start in Executing", "in %s", pliant_state_name(m->state));
-    if (task->phase != MODEL_OVER || id->attempt <= task->attempt)
+    if (live_attempts(m, id->vertex.v - 1, id->subtask) > 0 || id->attempt <= *last)
         broken(m, "an attempt starts once, after those before it",
                "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32 " after %" PRIu32,
-               id->vertex.v, id->subtask, id->attempt, task->attempt);
+               id->vertex.v, id->subtask, id->attempt, *last);
     if (!completed(m, act->deploy.restore) ||
         (!of_group(m) && !region_starts(m) && act->deploy.restore != m->plan.restore))
         broken(m, "tasks start from a completed checkpoint", "%" PRIu64, act->deploy.restore);
     judge(m, model_regions_start(&m->regions, id, m->nodes.v[slot->node].life), id);
+    judge(m, model_batch_start(&m->batch, id, sched), id);
     occupy(m, slot, act->deploy.slot.v, m->group_of[id->vertex.v - 1], id->subtask);
-    *task = (struct model_task){.attempt = id->attempt,
+    *last = id->attempt;
+    *task = (struct model_task){.vertex = id->vertex.v - 1,
+                                .subtask = id->subtask,
+                                .attempt = id->attempt,
                                 .phase = MODEL_STARTING,
                                 .node = slot->node,
                                 .slot = act->deploy.slot.v};
@@ -942,22 +977,32 @@ static void deploy(struct model *m, const struct pliant_action *act,
 
 static bool lives(const void *ctx, uint32_t vertex, uint32_t subtask)
 {
-    const struct model_task *task = model_task(ctx, vertex, subtask);
-
-    return task && task->phase != MODEL_OVER;
+    return live_attempts(ctx, vertex, subtask) > 0;
 }
 
 static void release_result(struct model *m, const struct pliant_action *act)
 {
+    if (!keeps_parallelism(m))
+        broken(m, "only who starts region by region releases results", "see the actions");
     judge(m, model_regions_release(&m->regions, act, lives, m), &act->result.producer);
+    judge(m, model_batch_release(&m->batch, act), &act->result.producer);
+}
+
+static void decided(struct model *m, const struct pliant_action *act,
+                    const struct pliant_sched *sched)
+{
+    const char *rule = model_batch_decided(&m->batch, act, sched);
+
+    if (rule)
+        broken(m, rule, "vertex %" PRIu32 ": %" PRIu32 " tasks for %" PRIu64 " bytes",
+               act->decided.vertex.v, act->decided.parallelism, act->decided.bytes);
 }
 
 static void cancel(struct model *m, const struct pliant_task *id, int64_t now_ms)
 {
-    struct model_task *task = model_task(m, id->vertex.v - 1, id->subtask);
+    struct model_task *task = model_task(m, id);
 
-    if (!task || task->attempt != id->attempt || task->phase == MODEL_CANCELING ||
-        task->phase == MODEL_OVER) {
+    if (!task || task->phase == MODEL_CANCELING) {
         broken(m, "an attempt that lives is canceled once",
                "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32, id->vertex.v, id->subtask,
                id->attempt);
@@ -965,6 +1010,8 @@ static void cancel(struct model *m, const struct pliant_task *id, int64_t now_ms
     }
     if (m->state == PLIANT_EXECUTING)
         judge(m, model_regions_cancel(&m->regions, id), id);
+    if (m->state == PLIANT_EXECUTING)
+        judge(m, model_batch_cancel(&m->batch, id), id);
     task->phase = MODEL_CANCELING;
     task->canceled_at_ms = now_ms;
 }
@@ -1031,6 +1078,13 @@ static void release(struct model *m, const struct pliant_action *act, int64_t no
     }
 }
 
+/* Something has happened that may lead to a restart. */
+static void cause(struct model *m)
+{
+    model_regions_cause(&m->regions);
+    model_batch_cause(&m->batch);
+}
+
 static void give_up(struct model *m, const struct pliant_action *act, int64_t now_ms,
                     const struct pliant_sched *sched)
 {
@@ -1050,7 +1104,7 @@ static void give_up(struct model *m, const struct pliant_action *act, int64_t no
         broken(m, "only nodes that do not confirm are given up", "%s", node->name);
     else
         node_leaves(m, node, now_ms);
-    model_regions_cause(&m->regions);
+    cause(m);
 }
 
 /* Only who has tasks on a node that will go is told. */
@@ -1086,7 +1140,7 @@ static void refuse(struct model *m, const struct pliant_event *ev)
             m->wishes--;
         return;
     case PLIANT_EV_REQUIREMENTS:
-        if (!m->archived && m->cfg->mode != PLIANT_MODE_REACTIVE && !m->regions.on &&
+        if (!m->archived && m->cfg->mode != PLIANT_MODE_REACTIVE && !keeps_parallelism(m) &&
             update_bounds(m, ev->requirements.v, ev->requirements.n, false))
             broken(m, "sound requirements are taken", "refused");
         return;
@@ -1122,6 +1176,8 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
         deploy(m, act, sched);
         return;
     case PLIANT_ACT_DECIDED:
+        decided(m, act, sched);
+        return;
     case PLIANT_ACT_BLOCK_NODE:
         return;
     case PLIANT_ACT_CANCEL:
@@ -1134,7 +1190,7 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
         register_checkpoint(m, act, now_ms);
         return;
     case PLIANT_ACT_REPORT_TAKEN:
-        if (!task_meant(m, &act->report.task))
+        if (!model_task(m, &act->report.task))
             broken(m, "who waits is told that a report is over", "rank %" PRIu32,
                    act->report.task.subtask);
         return;
@@ -1200,10 +1256,12 @@ static void check_deployed(struct model *m)
     m->run_begins = false;
 }
 
-static void check_regions(struct model *m)
+static void check_regions(struct model *m, const struct pliant_sched *sched)
 {
     const char *rule = model_regions_step_over(&m->regions);
 
+    if (!rule)
+        rule = model_batch_step_over(&m->batch, sched);
     if (rule)
         broken(m, rule, "see the actions");
 }
@@ -1217,7 +1275,7 @@ static bool time_may_restart(const struct model *m)
         to_come += m->regions.live[region] == 0;
     for (size_t i = 0; i < m->nodes.n; i++)
         to_come += m->nodes.v[i].up && (m->nodes.v[i].draining || m->nodes.v[i].owed > 0);
-    return to_come > 0 || m->cfg->tolerable_failed_checkpoints >= 0;
+    return to_come > 0 || model_batch_waits(&m->batch) || m->cfg->tolerable_failed_checkpoints >= 0;
 }
 
 /* News of tasks that go on restarts nobody. */
@@ -1249,9 +1307,23 @@ static void check_status(struct model *m)
                pliant_state_name(m->state));
     if (m->state == PLIANT_FINISHED && m->wishes > 0)
         broken(m, "a savepoint is answered once", "%" PRIu32 " never", m->wishes);
-    if (m->started && m->state != PLIANT_FINISHED && m->declared != model_desired(m))
-        broken(m, "what is declared is what the bounds add up to", "%" PRIu32 ", not %" PRIu32,
-               m->declared, model_desired(m));
+}
+
+/* Of a batch job: a slot for each task that has yet to end; which of those that have finished are
+ * to do it again is the scheduler's affair until they start. */
+static void check_declared(struct model *m)
+{
+    uint32_t least = model_desired(m), most = least, finished;
+
+    if (m->batch.on) {
+        most = model_batch_tasks(&m->batch, &finished);
+        least = most - finished > 0 ? most - finished : 1;
+        if (m->state != PLIANT_EXECUTING)
+            return;
+    }
+    if (m->started && m->state != PLIANT_FINISHED && (m->declared < least || m->declared > most))
+        broken(m, "what is declared is what the job wants",
+               "%" PRIu32 ", not %" PRIu32 " to %" PRIu32, m->declared, least, most);
 }
 
 /* At the end of a drain the job has left Executing, or has no task there any more [S-DRN-5]. */
@@ -1260,7 +1332,7 @@ static void check_drains(struct model *m, int64_t now_ms)
     for (size_t i = 0; m->state == PLIANT_EXECUTING && i < m->nodes.n; i++) {
         const struct model_node *node = &m->nodes.v[i];
 
-        if (m->regions.on && !unasked_stays(m, node))
+        if (keeps_parallelism(m) && !unasked_stays(m, node))
             continue; /* who has to leave was told to stop */
         if (drains_used(m, node) && node->end_at_ms <= now_ms)
             broken(m, "the job is moved before a drain ends", "%s: %" PRId64, node->name,
@@ -1391,7 +1463,7 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
     m->steps++;
     m->batches = 0;
     if (may_restart(m, ev))
-        model_regions_cause(&m->regions);
+        cause(m);
     if (!m->archived)
         take_event(m, ev, now_ms);
     else if (ev->kind == PLIANT_EV_STOP || ev->kind == PLIANT_EV_SAVEPOINT_REQUESTED)
@@ -1401,9 +1473,9 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
     if (m->broken)
         return m->broken;
     check_deployed(m);
-    if (m->regions.on)
-        check_regions(m);
+    check_regions(m, sched);
     check_status(m);
+    check_declared(m);
     if (!m->archived) {
         check_drains(m, now_ms);
         check_reclaims(m);
@@ -1429,7 +1501,8 @@ int model_init(struct model *m, const struct pliant_job *job, const struct plian
                         .restarts = {.cfg = cfg->restart, .planned_at_ms = PLIANT_NEVER},
                         .creations = {.cfg = cfg->creation_retry, .planned_at_ms = PLIANT_NEVER}};
     m->tasks = mem_zero(NULL, n, sizeof *m->tasks);
-    if (!numbers || !m->tasks) {
+    m->attempts = mem_zero(NULL, n, sizeof *m->attempts);
+    if (!numbers || !m->tasks || !m->attempts) {
         model_free(m);
         return -ENOMEM;
     }
@@ -1439,7 +1512,9 @@ int model_init(struct model *m, const struct pliant_job *job, const struct plian
     m->group_of = numbers + 4 * n;
     m->deployed = numbers + 5 * n;
     number_groups(m);
-    if (cfg->scheduler == PLIANT_SCHEDULER_DEFAULT && model_regions_init(&m->regions, job) < 0) {
+    if ((cfg->scheduler == PLIANT_SCHEDULER_DEFAULT && model_regions_init(&m->regions, job) < 0) ||
+        (cfg->scheduler == PLIANT_SCHEDULER_ADAPTIVE_BATCH &&
+         model_batch_init(&m->batch, job, cfg) < 0)) {
         model_free(m);
         return -ENOMEM;
     }
@@ -1458,8 +1533,12 @@ void model_free(struct model *m)
 {
     for (uint32_t v = 0; m->tasks && v < m->n_vertices; v++)
         vec_free(NULL, &m->tasks[v]);
+    for (uint32_t v = 0; m->attempts && v < m->n_vertices; v++)
+        vec_free(NULL, &m->attempts[v]);
     mem_free(NULL, m->tasks);
+    mem_free(NULL, m->attempts);
     model_regions_free(&m->regions);
+    model_batch_free(&m->batch);
     mem_free(NULL, m->min);
     vec_free(NULL, &m->nodes);
     vec_free(NULL, &m->slots);

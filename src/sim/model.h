@@ -19,7 +19,7 @@
  *   groups    the workers of a group have one attempt number, and none of the attempt before lives
  *             when they start; a batch of deaths charges one budget by one, and none beyond its
  *             limit; only those who wait for it are told that a report is over
- *   regions   see model_regions.h
+ *   regions   see model_regions.h; where parallelism follows from data, model_batch.h
  *   progress  there is always something that can move the job
  *
  * Owner   borrows job and config; model_free() frees the rest
@@ -31,19 +31,21 @@
 
 #include <pliant/pliant.h>
 
+#include "sim/model_batch.h"
 #include "sim/model_regions.h"
 #include "util/vec.h"
 
 enum model_phase { MODEL_OVER, MODEL_STARTING, MODEL_INITIALIZING, MODEL_RUNNING, MODEL_CANCELING };
 
 struct model_task {
-    uint32_t attempt; /* of the last one started */
-    enum model_phase phase;
-    uint32_t node, slot; /* index in nodes; id of the slot */
+    uint32_t vertex, subtask, attempt;
+    enum model_phase phase; /* MODEL_OVER: the row is unused */
+    uint32_t node, slot;    /* index in nodes; id of the slot */
     int64_t canceled_at_ms;
 };
 
 struct model_tasks VEC(struct model_task);
+struct model_attempts VEC(uint32_t);
 
 struct model_node {
     const char *name; /* static */
@@ -107,11 +109,13 @@ struct model {
 
     struct VEC(struct model_node) nodes;
     struct VEC(struct model_slot) slots; /* by id */
-    struct model_tasks *tasks;           /* [vertices], by subtask */
+    struct model_tasks *tasks;           /* [vertices], in no order: those that live */
+    struct model_attempts *attempts;     /* [vertices], by subtask: number of the last one */
     uint32_t n_live;
     int64_t down_at_ms; /* when the last live task ended */
     struct model_plan plan;
     struct model_regions regions;                    /* where parallelism is fixed */
+    struct model_batch batch;                        /* where it follows from data */
     struct VEC(struct model_checkpoint) checkpoints; /* asked for, not answered */
     struct VEC(uint64_t) completed;                  /* ids of checkpoints */
     bool stopped;                                    /* the savepoint of a stop is done */
@@ -144,7 +148,8 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
                        const struct pliant_actions *acts, const struct pliant_sched *sched);
 
 struct model_node *model_node(const struct model *m, const char *name); /* NULL: never seen */
-struct model_task *model_task(const struct model *m, uint32_t vertex, uint32_t subtask);
+/* If that attempt lives, or NULL. */
+struct model_task *model_task(const struct model *m, const struct pliant_task *id);
 
 uint32_t model_desired(const struct model *m);
 bool model_all_running(const struct model *m);

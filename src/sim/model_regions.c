@@ -135,8 +135,10 @@ const char *model_regions_release(struct model_regions *r, const struct pliant_a
     struct range c;
     uint32_t id;
 
-    if (!r->on || act->result.edge >= r->topology.job->n_edges)
-        return "results are of edges of a job with fixed parallelism";
+    if (!r->on)
+        return NULL;
+    if (act->result.edge >= r->topology.job->n_edges)
+        return "a result that is there is released once";
     spec = &r->topology.job->edges[act->result.edge];
     id = flat(r, producer->vertex.v - 1, producer->subtask);
     if (spec->from != producer->vertex.v - 1 || !*result(r, act->result.edge, id))
@@ -176,11 +178,25 @@ void model_regions_over(struct model_regions *r, uint32_t vertex, uint32_t subta
     set_results(r, id, finished);
 }
 
-void model_regions_node_left(struct model_regions *r, uint32_t life)
+static bool any_result(const struct model_regions *r, uint32_t task)
 {
-    for (uint32_t id = 0; r->on && id < topology_tasks(&r->topology); id++)
-        if (r->life[id] == life && r->finished[id])
-            set_results(r, id, false);
+    for (uint32_t e = 0; e < r->topology.job->n_edges; e++)
+        if (*result(r, e, task))
+            return true;
+    return false;
+}
+
+bool model_regions_node_left(struct model_regions *r, uint32_t life)
+{
+    bool any = false;
+
+    for (uint32_t id = 0; r->on && id < topology_tasks(&r->topology); id++) {
+        if (r->life[id] != life || !r->finished[id])
+            continue;
+        any |= any_result(r, id);
+        set_results(r, id, false);
+    }
+    return any;
 }
 
 void model_regions_cause(struct model_regions *r)

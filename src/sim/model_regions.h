@@ -45,7 +45,8 @@ const char *model_regions_release(struct model_regions *r, const struct pliant_a
 const char *model_regions_step_over(struct model_regions *r);
 
 void model_regions_over(struct model_regions *r, uint32_t vertex, uint32_t subtask, bool finished);
-void model_regions_node_left(struct model_regions *r, uint32_t life);
+/* Answers whether it takes results along. */
+bool model_regions_node_left(struct model_regions *r, uint32_t life);
 /* Something has happened that may lead to a restart. */
 void model_regions_cause(struct model_regions *r);
 

@@ -32,6 +32,9 @@ static const struct searched {
                          {0, 10 * S, MIN, 5 * MIN, 30 * MIN}, 5},
     [SWEEP_ACTIVE_CHECKPOINT] = {ADAPTIVE "rescale-trigger.active-checkpoint.enabled", true,
                                  {0, 1}, 2},
+    [SWEEP_MIN_INTERVAL] = {"pliant.checkpoint.min-interval", false, {10 * S, 30 * S, MIN}, 3},
+    [SWEEP_MAX_INTERVAL] = {"pliant.checkpoint.max-interval", false,
+                            {30 * S, MIN, 2 * MIN, 5 * MIN, 10 * MIN}, 5},
 };
 
 /* Where the search begins, and what is searched from there. */
@@ -39,15 +42,18 @@ static const struct start {
     const char *policy;
     unsigned options; /* bits */
 } starts[SWEEP_STARTS] = {
-    {"flink", (1u << SWEEP_OPTIONS) - 1},
+    {"flink", 1u << SWEEP_INTERVAL | 1u << SWEEP_COOLDOWN | 1u << SWEEP_STABILIZATION |
+                  1u << SWEEP_MAX_DELAY | 1u << SWEEP_ACTIVE_CHECKPOINT},
     {"immediate", 1u << SWEEP_INTERVAL},
-    {"worth", 1u << SWEEP_COOLDOWN},
+    {"worth", 1u << SWEEP_COOLDOWN | 1u << SWEEP_MIN_INTERVAL | 1u << SWEEP_MAX_INTERVAL},
 };
 /* clang-format on */
 
 /* Percent of a checkpoint interval. Many traces know whole minutes only; an interval that happens
  * to fit them would win, so each set of options is measured with intervals around its own. */
 static const int around[SWEEP_RUNS] = {80, 90, 100, 110, 120};
+static const enum sweep_option intervals[] = {SWEEP_INTERVAL, SWEEP_MIN_INTERVAL,
+                                              SWEEP_MAX_INTERVAL};
 
 struct search {
     const struct compare *base;
@@ -128,8 +134,9 @@ static int try_around(struct search *s, struct sweep_point *points, size_t n, in
     for (size_t i = 0; i < n; i++) {
         struct sweep_point point = points[i];
 
-        if (point.values[SWEEP_INTERVAL] != PLIANT_UNSET)
-            point.values[SWEEP_INTERVAL] = part_of(point.values[SWEEP_INTERVAL], percent);
+        for (size_t k = 0; k < N(intervals); k++)
+            if (point.values[intervals[k]] != PLIANT_UNSET)
+                point.values[intervals[k]] = part_of(point.values[intervals[k]], percent);
         policies[i] = sweep_policy(&point, &texts[i]);
     }
     c.costs = s->costs;
@@ -161,18 +168,28 @@ static int try_points(struct search *s, struct sweep_point *points, size_t n)
 
 /* ---- the search --------------------------------------------------------------------------- */
 
+/* Is the shortest interval no longer than the longest, which is 1 h by default? */
+static bool in_order(const struct sweep_point *point)
+{
+    int64_t min = point->values[SWEEP_MIN_INTERVAL], max = point->values[SWEEP_MAX_INTERVAL];
+
+    return min == PLIANT_UNSET || min <= (max == PLIANT_UNSET ? 30 * MIN : max);
+}
+
 /* Move one option to the best of some values, if that gains something. */
 static int improve(struct search *s, int option, const int64_t *values, size_t n, bool *ret_moved)
 {
     struct sweep_point points[GRID];
+    size_t n_points = 0;
     int r;
 
     for (size_t i = 0; i < n; i++) {
-        points[i] = s->present;
-        points[i].values[option] = values[i];
+        points[n_points] = s->present;
+        points[n_points].values[option] = values[i];
+        n_points += in_order(&points[n_points]);
     }
-    r = try_points(s, points, n);
-    for (size_t i = 0; !r && i < n; i++) {
+    r = n_points > 0 ? try_points(s, points, n_points) : 0;
+    for (size_t i = 0; !r && i < n_points; i++) {
         if (points[i].share <= s->present.share + GAIN)
             continue;
         s->present = points[i];

@@ -20,6 +20,8 @@ enum sweep_option {
     SWEEP_STABILIZATION,
     SWEEP_MAX_DELAY,
     SWEEP_ACTIVE_CHECKPOINT,
+    SWEEP_MIN_INTERVAL, /* of an automatic interval */
+    SWEEP_MAX_INTERVAL,
     SWEEP_OPTIONS,
 };
 

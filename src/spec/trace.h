@@ -26,6 +26,9 @@
 
 #define TRACE_LINE_MAX (1024u * 1024u)
 
+/* A node with this label, a number > 0, needs so many times as long for what runs on it. */
+#define TRACE_SLOW_LABEL "pliant.sim.slow"
+
 enum trace_kind {
     TRACE_NODE_UP, /* joins, or withdraws the drain of a node that drains */
     TRACE_NODE_DOWN,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "spec/memory.h"
+#include "util/decimal.h"
 #include "util/nearest.h"
 
 /* Every key of every kind. */
@@ -137,13 +138,19 @@ static int decode_place(const struct object *o, enum key key, const char **ret)
 static int decode_label(const struct object *o, const struct doc *at)
 {
     struct pliant_label *label = vec_push(spec_memory, &o->d->labels);
+    double times;
     int r;
 
     if (!label)
         return doc_no_memory(o->f, o->err);
     label->key = at->key;
     r = check_name(o, at, at->key);
-    return r < 0 ? r : doc_as_string(o->f, at, PLIANT_NAME_MAX, &label->value, o->err);
+    if (r == 0)
+        r = doc_as_string(o->f, at, PLIANT_NAME_MAX, &label->value, o->err);
+    if (r == 0 && strcmp(label->key, TRACE_SLOW_LABEL) == 0 &&
+        !(decimal_read(label->value, &times) && times > 0))
+        r = doc_error(o->f, at, o->err, "is \"%.40s\"; accepted: a number > 0", label->value);
+    return r;
 }
 
 static int decode_labels(const struct object *o, struct trace_event *ev)

@@ -108,7 +108,7 @@ static struct state failed(struct pliant_sched *s, const struct failure *failure
 /* Each task gets a slot, its own where that is there; false: there are too few [P-REG-4]. */
 static bool seat(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
 {
-    if (seating_needs(s, tasks, n) > pool_n_free(&s->pool))
+    if (seating_needs(s, tasks, n) > pool_n_open(&s->pool))
         return false;
     for (size_t k = 0; k < n; k++)
         execution_reset(&s->graph, tasks[k].value, tasks[k].minor);

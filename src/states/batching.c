@@ -217,6 +217,9 @@ void batching_wrote(struct pliant_sched *s, const struct pliant_event *ev)
 
     if (!s->batching.vertices || !task || !task_seated(task))
         return; /* no news at all */
+    if (task->rival &&
+        s->graph.vertices[id.vertex.v - 1].tasks[id.subtask].state == PLIANT_TASK_FINISHED)
+        return; /* another attempt has won [6.3] */
     bytes = outbox_block(s, t->out_first[id.vertex.v] - t->out_first[id.vertex.v - 1] + 1,
                          sizeof(const uint64_t *));
     if (!bytes)

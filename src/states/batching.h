@@ -67,6 +67,12 @@ uint32_t batching_subpartitions(const struct pliant_sched *s, uint32_t edge);
 const struct batch_range *batching_reads(const struct pliant_sched *s, uint32_t edge,
                                          uint32_t subtask, size_t *ret_n);
 
+/* Bytes that a task reads, or -1: unknown [6.1]. */
+static inline int64_t batching_input_bytes(const struct batching *b, uint32_t v, uint32_t subtask)
+{
+    return b->vertices[v].input_bytes[subtask];
+}
+
 /* For who reads a snapshot: this vertex has got its tasks like this; the plan and input_bytes pass
  * to the vertex. */
 void batching_restore(struct pliant_sched *s, uint32_t v, struct batch_plan plan,

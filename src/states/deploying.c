@@ -1,16 +1,23 @@
 /* deploying.c - tasks that have their slots are started; Executing and launches share it */
 #include "states/sched.h"
 
-static void deploy(struct pliant_sched *s, uint32_t v, uint32_t subtask)
+void deploy_attempt(struct pliant_sched *s, uint32_t v, uint32_t subtask, struct task *attempt)
 {
-    struct task *task = &s->graph.vertices[v].tasks[subtask];
+    int64_t *time = execution_time(&s->graph, v, subtask, attempt);
     struct pliant_action *act;
 
-    execution_move(&s->graph, &s->pool, task, PLIANT_TASK_DEPLOYING, s->clock.now_ms);
+    execution_move(&s->graph, &s->pool, attempt, PLIANT_TASK_DEPLOYING, s->clock.now_ms);
+    if (time)
+        *time = s->clock.now_ms;
     act = emit(s, PLIANT_ACT_DEPLOY);
-    act->deploy.task = (struct pliant_task){{v + 1}, subtask, task->attempt};
-    act->deploy.slot.v = task->slot + 1;
+    act->deploy.task = (struct pliant_task){{v + 1}, subtask, attempt->attempt};
+    act->deploy.slot.v = attempt->slot + 1;
     act->deploy.restore = s->checkpoints.completed_id; /* the latest [W-CKP-10] */
+}
+
+static void deploy(struct pliant_sched *s, uint32_t v, uint32_t subtask)
+{
+    deploy_attempt(s, v, subtask, &s->graph.vertices[v].tasks[subtask]);
 }
 
 void deploy_tasks(struct pliant_sched *s, const struct sort_item *tasks, size_t n)

@@ -402,13 +402,15 @@ static size_t deadlines(struct pliant_sched *s, struct deadline *list[DEADLINES_
     list[7] = &s->regional.due;
     list[8] = &s->regional.give_up;
     list[9] = &s->scheduling.line.timeout;
-    return 10 + checkpointing_deadlines(&e->checkpointing, list + 10);
+    return 10 + speculation_deadlines(&s->speculation, list + 10) +
+           checkpointing_deadlines(&e->checkpointing, list + 13);
 }
 
 static struct state on_due(struct pliant_sched *s, struct deadline *due)
 {
     struct executing *e = &s->state.executing;
     struct pending_checkpoint ended;
+    struct state next;
 
     if (due == &e->manager.phase_end || due == &e->manager.evaluation)
         return manager_done(s, manager_on_deadline(&e->manager, &s->clock, due, outlook(s)));
@@ -424,6 +426,10 @@ static struct state on_due(struct pliant_sched *s, struct deadline *due)
         return regional_on_due(s, due);
     if (due == &s->scheduling.line.timeout)
         return line_timed_out(s);
+    if (speculation_owns(&s->speculation, due)) {
+        next = speculation_on_due(s, due);
+        return next.id == STATE_STAY ? on_tasks(s) : next;
+    }
     if (due == &e->check || due == &e->again) {
         deadline_clear(due);
         return due == &e->check ? first_check(s) : trigger(s);
@@ -467,6 +473,7 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     if (s->way->rescales)
         deadline_arm(&e->check, &s->clock, s->clock.now_ms);
     drain_enter(s);
+    speculation_enter(s);
 }
 
 static enum worth_end end_of_run(enum pliant_reason why)
@@ -493,6 +500,7 @@ static void leave(struct pliant_sched *s, const struct state *next)
     note_end(s, next);
     regional_drop(s);
     scheduling_leave(s);
+    speculation_leave(s);
     if (s->state.executing.checkpointing.savepoint.exists)
         emit_savepoint_ended(s, NULL, pliant_reason_name(next->why.reason));
 }

@@ -109,30 +109,82 @@ struct state cancel_with_graph(struct pliant_sched *s)
     return canceling(s, WHY(PLIANT_REASON_CANCEL_REQUESTED));
 }
 
-void task_over(struct pliant_sched *s, uint32_t v, uint32_t subtask, enum pliant_task_state state)
+void task_over(struct pliant_sched *s, uint32_t v, uint32_t subtask, struct task *attempt,
+               enum pliant_task_state state, bool input_lost)
 {
-    execution_move(&s->graph, &s->pool, &s->graph.vertices[v].tasks[subtask], state,
-                   s->clock.now_ms);
+    if (task_has_rivals(attempt)) {
+        speculation_over(s, v, subtask, attempt, state, input_lost);
+        return;
+    }
+    execution_move(&s->graph, &s->pool, attempt, state, s->clock.now_ms);
+    speculation_note_end(s, v, subtask);
     s->way->task_down(s, v, subtask);
+}
+
+/* ---- going down ------------------------------------------------------------------------- */
+
+void attempt_stop(struct pliant_sched *s, uint32_t v, uint32_t subtask, struct task *attempt)
+{
+    execution_move(&s->graph, &s->pool, attempt, PLIANT_TASK_CANCELING, s->clock.now_ms);
+    emit(s, PLIANT_ACT_CANCEL)->task = (struct pliant_task){{v + 1}, subtask, attempt->attempt};
+}
+
+/* Nobody has to confirm the end of what has no slot. */
+void task_stop(struct pliant_sched *s, uint32_t v, uint32_t subtask, bool unstarted)
+{
+    for (struct task *a = &s->graph.vertices[v].tasks[subtask]; a; a = execution_next(&s->graph, a))
+        if (task_seated(a) && a->state != PLIANT_TASK_CANCELING)
+            attempt_stop(s, v, subtask, a);
+        else if (a->state == PLIANT_TASK_CREATED && (unstarted || a->rival))
+            execution_move(&s->graph, &s->pool, a, PLIANT_TASK_CANCELED, s->clock.now_ms);
+    execution_rank(&s->graph, v, subtask);
+}
+
+static const struct task *first_canceling(const struct execution *g, const struct task *attempt)
+{
+    while (attempt && attempt->state != PLIANT_TASK_CANCELING)
+        attempt = execution_next(g, attempt);
+    return attempt;
+}
+
+void task_give_up(struct pliant_sched *s, uint32_t v, uint32_t subtask, struct failure *ret)
+{
+    const struct task *attempt;
+
+    while ((attempt = first_canceling(&s->graph, &s->graph.vertices[v].tasks[subtask]))) {
+        struct pool_node *node = pool_node(&s->pool, s->pool.slots.v[attempt->slot].node);
+
+        emit(s, PLIANT_ACT_GIVE_UP_NODE)->node.node = node_id(node);
+        node_gone(s, node, ret);
+    }
 }
 
 /* ---- the loss of a node ----------------------------------------------------------------- */
 
-static void fail_task(struct pliant_sched *s, const struct pool_node *node, uint32_t v,
-                      uint32_t subtask, enum pliant_reason reason)
+static void fail_attempt(struct pliant_sched *s, const struct pool_node *node, uint32_t v,
+                         uint32_t subtask, struct task *attempt, enum pliant_reason reason)
 {
-    struct task *task = &s->graph.vertices[v].tasks[subtask];
-
-    if (task->state == PLIANT_TASK_CANCELING && regional_pending(&s->regional)) {
-        task_over(s, v, subtask, PLIANT_TASK_CANCELED); /* it was going down: no news [3.1] */
+    if (task_goes_down(s, attempt)) {
+        task_over(s, v, subtask, attempt, PLIANT_TASK_CANCELED, false);
         return;
     }
     failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
                                                     .reason = (uint8_t)reason,
                                                     .recoverable = true,
-                                                    .task = {{v + 1}, subtask, task->attempt},
+                                                    .task = {{v + 1}, subtask, attempt->attempt},
                                                     .node = node->name});
-    task_over(s, v, subtask, PLIANT_TASK_FAILED);
+    task_over(s, v, subtask, attempt, PLIANT_TASK_FAILED, false);
+}
+
+/* An attempt of the task that lives in the slot, or NULL. */
+static struct task *attempt_in(struct pliant_sched *s, uint32_t v, uint32_t subtask, uint32_t row)
+{
+    struct task *a =
+        subtask < s->graph.parallelism[v] ? &s->graph.vertices[v].tasks[subtask] : NULL;
+
+    while (a && !(task_seated(a) && a->slot == row))
+        a = execution_next(&s->graph, a);
+    return a;
 }
 
 static void fail_slot(struct pliant_sched *s, const struct pool_node *node, uint32_t row,
@@ -143,11 +195,10 @@ static void fail_slot(struct pliant_sched *s, const struct pool_node *node, uint
 
     for (uint32_t m = job->group_first[slot.group]; m < job->group_first[slot.group + 1]; m++) {
         uint32_t v = job->group_members[m];
+        struct task *attempt = attempt_in(s, v, slot.subtask, row);
 
-        if (slot.subtask < s->graph.parallelism[v] &&
-            task_seated(&s->graph.vertices[v].tasks[slot.subtask]) &&
-            s->graph.vertices[v].tasks[slot.subtask].slot == row)
-            fail_task(s, node, v, slot.subtask, reason);
+        if (attempt)
+            fail_attempt(s, node, v, slot.subtask, attempt, reason);
     }
 }
 

@@ -28,10 +28,11 @@ static void abandon_tasks(struct pliant_sched *s)
     winding_begin(s, &unused, 0, NULL);
     for (uint32_t v = 0; v < s->job->n_vertices; v++)
         for (uint32_t i = 0; i < s->graph.parallelism[v]; i++) {
-            struct task *task = &s->graph.vertices[v].tasks[i];
-
-            if (task_live(task))
-                execution_move(&s->graph, &s->pool, task, PLIANT_TASK_CANCELED, s->clock.now_ms);
+            for (struct task *a = &s->graph.vertices[v].tasks[i]; a;
+                 a = execution_next(&s->graph, a))
+                if (task_live(a))
+                    execution_move(&s->graph, &s->pool, a, PLIANT_TASK_CANCELED, s->clock.now_ms);
+            execution_rank(&s->graph, v, i);
         }
 }
 

@@ -222,7 +222,7 @@ static void node_lost(struct pliant_sched *s, const struct pliant_event *ev)
 static void drain_withdrawn(struct pliant_sched *s, struct pool_node *node)
 {
     pool_drain(&s->pool, node, false, s->clock.now_ms);
-    line_stays(s);
+    line_drain_over(s);
     if (ops(s)->on_drain_over)
         settle(s, ops(s)->on_drain_over(s));
     added_slots(s); /* [S-DRN-10] */
@@ -242,6 +242,8 @@ static void node_up(struct pliant_sched *s, const struct pliant_event *ev)
     }
     if (node)
         lose(s, node); /* it came back before anyone saw it go */
+    if (s->state.id == PLIANT_FINISHED)
+        return; /* with that: the last that lived was an attempt that nobody needed */
     if (pool_join(&s->pool, s->clock.now_ms, ev->node_up.incarnation, ev->node_up.name,
                   ev->node_up.zone, ev->node_up.domain, ev->node_up.labels, ev->node_up.n_labels,
                   ev->node_up.slots, &node) < 0)
@@ -341,14 +343,14 @@ static void task_became(struct pliant_sched *s, struct pliant_task id, enum plia
         ignored(s);
         return;
     }
-    if (state == PLIANT_TASK_FINISHED && !task->end_of_data) {
-        task->end_of_data = true;
-        s->graph.n_end_of_data++;
-    }
-    if (state >= PLIANT_TASK_FINISHED)
-        task_over(s, id.vertex.v - 1, id.subtask, state);
-    else
+    if (state == PLIANT_TASK_FINISHED)
+        execution_end_of_data(&s->graph, task);
+    if (state >= PLIANT_TASK_FINISHED) {
+        task_over(s, id.vertex.v - 1, id.subtask, task, state, false);
+    } else {
         execution_move(&s->graph, &s->pool, task, state, s->clock.now_ms);
+        speculation_rank(s, id.vertex.v - 1, id.subtask);
+    }
     tasks_changed(s);
 }
 
@@ -360,8 +362,7 @@ static void task_end_of_data(struct pliant_sched *s, struct pliant_task id)
         ignored(s);
         return;
     }
-    task->end_of_data = true;
-    s->graph.n_end_of_data++;
+    execution_end_of_data(&s->graph, task);
     tasks_changed(s);
 }
 
@@ -383,8 +384,8 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
         ignored(s);
         return;
     }
-    if (task->state == PLIANT_TASK_CANCELING && regional_pending(&s->regional)) {
-        task_became(s, id, PLIANT_TASK_CANCELED); /* it was going down: no news [3.1] */
+    if (task_goes_down(s, task)) {
+        task_became(s, id, PLIANT_TASK_CANCELED);
         return;
     }
     node = pool_node(&s->pool, s->pool.slots.v[task->slot].node);
@@ -401,7 +402,7 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
                                                     .task = id,
                                                     .node = node->name,
                                                     .cause = cause_or_missing(ev->failure.cause)});
-    task_over(s, id.vertex.v - 1, id.subtask, PLIANT_TASK_FAILED);
+    task_over(s, id.vertex.v - 1, id.subtask, task, PLIANT_TASK_FAILED, ev->failure.input_lost);
     settle(s, ops(s)->on_failure(s, &failure));
     tasks_changed(s);
 }
@@ -656,6 +657,9 @@ int machine_step(struct pliant_sched *s, int64_t now_ms, const struct pliant_eve
         deliver(s, ev);
     line_watch(s);
     run_due(s);
+    line_watch(s);
+    if (s->way->decides && s->state.id == PLIANT_EXECUTING)
+        declare(s); /* slots may have been closed */
     return_reclaimed(s);
     return s->no_memory ? -ENOMEM : 0;
 }

@@ -190,6 +190,11 @@ void regional_falls(struct pliant_sched *s, uint32_t task)
 
 void regional_task_down(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
+    regional_attempt_down(s, v, i, s->graph.vertices[v].tasks[i].state == PLIANT_TASK_FAILED);
+}
+
+void regional_attempt_down(struct pliant_sched *s, uint32_t v, uint32_t i, bool falls)
+{
     struct regional *r = &s->regional;
     uint32_t task, serial;
 
@@ -199,7 +204,7 @@ void regional_task_down(struct pliant_sched *s, uint32_t v, uint32_t i)
     serial = r->owner[r->regions.of_task[task]];
     if (serial != 0)
         plan_of(r, serial)->open--;
-    else if (s->graph.vertices[v].tasks[i].state == PLIANT_TASK_FAILED)
+    else if (falls)
         regional_falls(s, task);
 }
 
@@ -210,7 +215,9 @@ static uint32_t live_in(struct pliant_sched *s, uint32_t region)
     uint32_t n = 0, v, i;
 
     for (uint32_t k = regions->first[region]; k < regions->first[region + 1]; k++)
-        n += task_seated(regional_task(s, regions->members[k], &v, &i));
+        for (const struct task *a = regional_task(s, regions->members[k], &v, &i); a;
+             a = execution_next(&s->graph, a))
+            n += task_seated(a);
     return n;
 }
 
@@ -282,15 +289,9 @@ static void cancel_regions(struct pliant_sched *s, const struct restart_plan *pl
         for (uint32_t m = regions->first[plan->regions.v[k]];
              m < regions->first[plan->regions.v[k] + 1]; m++) {
             uint32_t v, i;
-            struct task *task = regional_task(s, regions->members[m], &v, &i);
 
-            if (task->state == PLIANT_TASK_CREATED &&
-                plan->all) /* nobody has to confirm it [3.2] */
-                execution_move(&s->graph, &s->pool, task, PLIANT_TASK_CANCELED, s->clock.now_ms);
-            if (!task_seated(task) || task->state == PLIANT_TASK_CANCELING)
-                continue;
-            execution_move(&s->graph, &s->pool, task, PLIANT_TASK_CANCELING, s->clock.now_ms);
-            emit(s, PLIANT_ACT_CANCEL)->task = (struct pliant_task){{v + 1}, i, task->attempt};
+            regional_task(s, regions->members[m], &v, &i);
+            task_stop(s, v, i, plan->all); /* [3.2] */
         }
 }
 
@@ -431,16 +432,11 @@ static struct state give_up(struct pliant_sched *s, uint32_t serial)
         for (uint32_t m = r->regions.first[plan->regions.v[k]];
              m < r->regions.first[plan->regions.v[k] + 1]; m++) {
             uint32_t v, i;
-            struct task *task = regional_task(s, r->regions.members[m], &v, &i);
-            struct pool_node *node;
 
-            if (task->state != PLIANT_TASK_CANCELING)
-                continue;
-            node = pool_node(&s->pool, s->pool.slots.v[task->slot].node);
-            emit(s, PLIANT_ACT_GIVE_UP_NODE)->node.node = node_id(node);
-            node_gone(s, node, &failure);
+            regional_task(s, r->regions.members[m], &v, &i);
+            task_give_up(s, v, i, &failure);
         }
-    return r->fallen.n > 0 ? s->way->failed(s, &failure) : s->way->look(s);
+    return sched_undecided(s) ? s->way->failed(s, &failure) : s->way->look(s);
 }
 
 struct state regional_on_due(struct pliant_sched *s, struct deadline *due)
@@ -490,8 +486,9 @@ const char *regional_check(const struct pliant_sched *const_s)
             uint32_t v, i;
             const struct task *task = regional_task(s, r->regions.members[m], &v, &i);
 
-            if (r->owner[region] != 0 && task_seated(task) && task->state != PLIANT_TASK_CANCELING)
-                return "a region restarts with a task that nobody told to stop";
+            for (const struct task *a = task; a; a = execution_next(&s->graph, a))
+                if (r->owner[region] != 0 && task_seated(a) && a->state != PLIANT_TASK_CANCELING)
+                    return "a region restarts with a task that nobody told to stop";
             if (r->owner[region] == 0 && task->state != PLIANT_TASK_FINISHED && !task_live(task))
                 return "a task is down and its region does not restart";
         }

@@ -81,6 +81,8 @@ struct task *regional_task(struct pliant_sched *s, uint32_t task, uint32_t *ret_
 
 /* A task has just gone down, in Executing. */
 void regional_task_down(struct pliant_sched *s, uint32_t vertex, uint32_t subtask);
+/* The same of one of its attempts; `falls`: the next plan restarts the task, if none does yet. */
+void regional_attempt_down(struct pliant_sched *s, uint32_t vertex, uint32_t subtask, bool falls);
 /* The next plan restarts this task's region, and what hangs on it. */
 void regional_falls(struct pliant_sched *s, uint32_t task);
 

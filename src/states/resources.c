@@ -34,14 +34,16 @@ bool target_aim(struct pliant_sched *s)
 /* With free slots: one that is still used by the old run does not count [S-RST-5]. */
 bool achievable_is_target(struct pliant_sched *s)
 {
-    return achievable(s, pool_n_free(&s->pool)) && same(s, s->target);
+    return achievable(s, pool_n_open(&s->pool)) && same(s, s->target);
 }
 
-/* By the batch way: of all tasks that have yet to end each takes one, and one is enough. Never 0,
- * so that nobody takes it for a job that has ended. */
+/* By the batch way: of all tasks that have yet to end each takes one, and so do their other
+ * attempts; those that are closed are held in vain. One is enough. Never 0, so that nobody takes it
+ * for a job that has ended. */
 uint64_t desired_slots(const struct pliant_sched *s)
 {
-    uint32_t open = s->graph.n_tasks - s->graph.n_finished;
+    uint64_t open = (uint64_t)(s->graph.n_tasks - s->graph.n_finished) + s->graph.rivals.n +
+                    s->pool.n_free_blocked;
 
     if (!s->way->decides)
         return s->bounds.desired;
@@ -121,7 +123,7 @@ static struct free_slot *free_slots(struct pliant_sched *s, uint32_t n)
     for (uint32_t row = 0; list && row < s->pool.slots.n; row++) {
         const struct pool_slot *slot = &s->pool.slots.v[row];
 
-        if (pool_slot_free(slot))
+        if (pool_slot_open(slot))
             list[found++] =
                 (struct free_slot){.slot = row + 1,
                                    .node = slot->node,
@@ -194,7 +196,7 @@ static bool place(struct pliant_sched *s, uint32_t n_free)
 bool plan_compute(struct pliant_sched *s)
 {
     struct plan *plan = &s->plan;
-    uint32_t n_free = pool_n_free(&s->pool);
+    uint32_t n_free = pool_n_open(&s->pool);
 
     plan->serial++;
     plan->births = s->pool.births;
@@ -213,7 +215,7 @@ bool plan_compute(struct pliant_sched *s)
 bool place_units_anew(struct pliant_sched *s, const uint32_t *group_slots, uint32_t units,
                       uint32_t *slots)
 {
-    uint32_t n_free = pool_n_free(&s->pool);
+    uint32_t n_free = pool_n_open(&s->pool);
     struct placement_request request = {.bounds = &s->bounds,
                                         .parallelism = s->graph.parallelism,
                                         .group_slots = group_slots,
@@ -243,7 +245,7 @@ bool plan_holds(const struct pliant_sched *s)
     for (size_t i = 0; i < s->plan.unit_slots.n; i++) {
         const struct pool_slot *slot = &s->pool.slots.v[s->plan.unit_slots.v[i] - 1];
 
-        if (!pool_slot_free(slot) || slot->born > s->plan.births)
+        if (!pool_slot_open(slot) || slot->born > s->plan.births)
             return false;
     }
     return true;

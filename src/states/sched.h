@@ -25,6 +25,7 @@
 #include "states/checkpointing.h"
 #include "states/regional.h"
 #include "states/scheduling.h"
+#include "states/speculation.h"
 #include "states/timeline.h"
 #include "transition/manager.h"
 #include "transition/policy.h"
@@ -221,6 +222,7 @@ struct pliant_sched {
     struct execution graph;
     struct regional regional;
     struct scheduling scheduling;
+    struct speculation speculation;
     struct batching batching;
     struct plan plan;
     struct previous previous;
@@ -263,7 +265,7 @@ struct failure {
 /* Bytes that are kept of a text that goes out or waits to, as a savepoint's path. */
 #define SCHED_TEXT_MAX (8 * PLIANT_CAUSE_MAX)
 
-#define DEADLINES_MAX 16u
+#define DEADLINES_MAX 24u
 
 /* What a state does. NULL: nothing (it is counted as ignored where that is news). */
 struct state_ops {
@@ -396,6 +398,8 @@ void return_reclaimed(struct pliant_sched *s);
 
 /* Start what is scheduled, in topological order, subtasks ascending [S-EXE-1]. */
 void deploy_scheduled(struct pliant_sched *s);
+/* This attempt of a task. */
+void deploy_attempt(struct pliant_sched *s, uint32_t v, uint32_t subtask, struct task *attempt);
 /* These tasks, in this order: `value` is the vertex's index, `minor` the subtask. */
 void deploy_tasks(struct pliant_sched *s, const struct sort_item *tasks, size_t n);
 
@@ -445,8 +449,17 @@ void failure_archive(struct pliant_sched *s);
 /* Tell and ask whoever pays: STAY with the decision to restart, or Failing [S-FAIL-1]. */
 struct state failure_charge(struct pliant_sched *s, const struct failure *failure,
                             struct failover_decision *ret);
-/* A live task has ended, in one way or another. */
-void task_over(struct pliant_sched *s, uint32_t v, uint32_t subtask, enum pliant_task_state state);
+/* A live attempt of a task has ended, in one way or another. `input_lost`: it failed for what it
+ * reads. */
+void task_over(struct pliant_sched *s, uint32_t v, uint32_t subtask, struct task *attempt,
+               enum pliant_task_state state, bool input_lost);
+/* All attempts of a task go down; what has no slot only if `unstarted`, and then at once. */
+void task_stop(struct pliant_sched *s, uint32_t v, uint32_t subtask, bool unstarted);
+/* One of them, that has a slot. */
+void attempt_stop(struct pliant_sched *s, uint32_t v, uint32_t subtask, struct task *attempt);
+/* The attempts of a task that do not confirm take their nodes along [S-FLG-4]; *ret is written if
+ * there are any. */
+void task_give_up(struct pliant_sched *s, uint32_t v, uint32_t subtask, struct failure *ret);
 /* Decide: the way's restart, or Failing [S-FAIL-1]. */
 struct state failure_decide(struct pliant_sched *s, const struct failure *failure);
 /* While tasks go down: it is recorded, and there is nothing to decide [S-RST-6, S-FLG-3]. */
@@ -484,6 +497,20 @@ void record_judged(struct pliant_sched *s, const struct pliant_judged *judged);
 static inline bool sched_all_running(const struct pliant_sched *s)
 {
     return execution_all_running(&s->graph) && !regional_pending(&s->regional);
+}
+
+/* It was told to stop, by a plan or because another attempt has won: that it fails is no news
+ * [3.1]. */
+static inline bool task_goes_down(const struct pliant_sched *s, const struct task *attempt)
+{
+    return attempt->state == PLIANT_TASK_CANCELING &&
+           (attempt->rival || regional_pending(&s->regional));
+}
+
+/* Attempts failed in this step, and nobody has decided yet what follows. */
+static inline bool sched_undecided(const struct pliant_sched *s)
+{
+    return s->regional.fallen.n > 0 || s->speculation.local;
 }
 
 static inline bool checkpointing_on(const struct pliant_sched *s)

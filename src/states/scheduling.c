@@ -124,6 +124,13 @@ void scheduling_ask_vertex(struct pliant_sched *s, uint32_t v)
         ask(s, s->regional.regions.of_task[regional_flat(&s->regional, v, i)]);
 }
 
+/* First who has no attempt at all. */
+static void serve(struct pliant_sched *s)
+{
+    line_serve(s);
+    speculation_serve(s);
+}
+
 /* ---- start ------------------------------------------------------------------------------ */
 
 static struct state start(struct pliant_sched *s)
@@ -147,7 +154,7 @@ static void begin(struct pliant_sched *s)
     for (uint32_t v = 0; s->scheduling.on && v < s->job->n_vertices; v++)
         scheduling_ask_vertex(s, v);
     declare(s);
-    line_serve(s);
+    serve(s);
 }
 
 static struct state look(struct pliant_sched *s)
@@ -160,7 +167,7 @@ static struct state look(struct pliant_sched *s)
         next = drain_consider(s); /* who has to leave a node goes first */
     if (next.id == STATE_STAY) {
         declare(s);
-        line_serve(s);
+        serve(s);
     }
     return next;
 }
@@ -218,6 +225,38 @@ static void task_down(struct pliant_sched *s, uint32_t v, uint32_t i)
         inputs_finished(&g->inputs, task, ready, s);
         releases_finished(&g->releases, task, release, s);
     }
+}
+
+void scheduling_stands(struct pliant_sched *s, uint32_t v, uint32_t i)
+{
+    struct scheduling *g = &s->scheduling;
+    const struct task *stands = &s->graph.vertices[v].tasks[i];
+    uint32_t task = regional_flat(&s->regional, v, i), region = s->regional.regions.of_task[task];
+
+    line_leave(s, region);
+    g->phase[region] = REGION_STARTED;
+    if (stands->state != PLIANT_TASK_CREATED) {
+        results_begin(&g->results, task,
+                      pool_node(&s->pool, s->pool.slots.v[stands->slot].node)->arrival);
+        return;
+    }
+    results_forget_task(&g->results, task);
+    g->phase[region] = REGION_IDLE;
+    ask(s, region);
+}
+
+bool scheduling_can_read(struct pliant_sched *s, uint32_t v, uint32_t i)
+{
+    const struct topology *t = &s->regional.topology;
+
+    for (uint32_t k = t->in_first[v]; k < t->in_first[v + 1]; k++) {
+        struct range p = topology_producers(t, t->in_edges[k], i);
+
+        for (; p.first < p.end; p.first++)
+            if (!results_tracked(&s->scheduling.results, t->in_edges[k], p.first))
+                return false;
+    }
+    return true;
 }
 
 /* A plan will reset it: what its finished tasks made does not count any more, and what they read
@@ -384,14 +423,39 @@ static struct state restart(struct pliant_sched *s, const struct failure *failur
     return look(s);
 }
 
+/* Attempts failed whose tasks go on: it is a failure like any other, but nothing restarts
+ * [6.3]. */
+static struct state failed_locally(struct pliant_sched *s, const struct failure *failure)
+{
+    struct failover_decision decision = {0};
+    struct state next = failure_charge(s, failure, &decision);
+
+    if (next.id != STATE_STAY || s->no_memory)
+        return next;
+    if (decision.new_attempt) {
+        s->restarts++;
+        begin_entry(s);
+    }
+    s->regional.n_decided = (uint32_t)s->failures.present.items.n;
+    if (!regional_pending(&s->regional)) {
+        failure_archive(s);
+        s->regional.n_decided = 0;
+    }
+    return look(s);
+}
+
 /* Of tasks that were going down already there is nothing to decide [3.1]. */
 static struct state failed(struct pliant_sched *s, const struct failure *failure)
 {
+    bool local = s->speculation.local;
     bool of_tasks = failure->why.reason == PLIANT_REASON_TASK_FAILED ||
                     failure->why.reason == PLIANT_REASON_NODE_LOST ||
                     failure->why.reason == PLIANT_REASON_DRAINING_NODE_LOST;
 
-    return of_tasks && s->regional.fallen.n == 0 ? look(s) : failure_decide(s, failure);
+    s->speculation.local = false;
+    if (!of_tasks || s->regional.fallen.n > 0)
+        return failure_decide(s, failure);
+    return local ? failed_locally(s, failure) : look(s);
 }
 
 static struct state carry_out(struct pliant_sched *s, uint32_t plan)
@@ -466,6 +530,7 @@ static void find_leaving(struct pliant_sched *s)
         uint32_t v, i;
         const struct task *of = regional_task(s, task, &v, &i);
 
+        speculation_moves(s, v, i);
         if (task_seated(of) && of->state != PLIANT_TASK_CANCELING &&
             s->pool.slots.v[of->slot].leaving)
             regional_falls(s, task);
@@ -481,8 +546,10 @@ static struct state move(struct pliant_sched *s, pliant_node_id node)
                                     .since_at_ms = s->state.executing.drain.notice_at_ms}};
 
     find_leaving(s);
-    if (s->regional.fallen.n == 0)
-        return STAY; /* they go down already */
+    if (s->regional.fallen.n == 0) { /* they go down already, or another attempt goes on */
+        serve(s);
+        return STAY;
+    }
     if (drain_any(s))
         return failure_decide(s, &moved);
     moved.why.reason = PLIANT_REASON_RECLAIM;
@@ -491,7 +558,7 @@ static struct state move(struct pliant_sched *s, pliant_node_id node)
 
 static bool fits(const struct pliant_sched *s)
 {
-    return s->pool.n_used_leaving <= pool_n_free(&s->pool);
+    return s->pool.n_used_leaving <= pool_n_open(&s->pool);
 }
 
 #define SCHEDULING_WAY                                                                             \

@@ -50,7 +50,7 @@ static bool seat_at_home(struct pliant_sched *s, uint32_t v, uint32_t i)
     uint32_t row = seating_home(s, s->job->group_of[v], i);
     uint32_t last = s->graph.vertices[v].tasks[i].slot;
 
-    if (row == POOL_NONE && last < s->pool.slots.n && pool_slot_free(&s->pool.slots.v[last]))
+    if (row == POOL_NONE && last < s->pool.slots.n && pool_slot_open(&s->pool.slots.v[last]))
         row = last;
     if (row == POOL_NONE)
         return false;
@@ -120,26 +120,25 @@ void seating_take(struct pliant_sched *s, const struct sort_item *tasks, size_t 
         seat_in_line(s, tasks, n);
 }
 
-static void seat_spread(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
+const uint32_t *seating_spread(struct pliant_sched *s, size_t n)
 {
-    uint32_t *group_slots = outbox_block(s, s->job->n_groups, sizeof *group_slots);
-    uint32_t *slots = outbox_block(s, n, sizeof *slots);
+    uint32_t *group_slots, *slots;
 
+    if (s->cfg.spread == PLIANT_SPREAD_NONE)
+        return NULL;
+    group_slots = outbox_block(s, s->job->n_groups, sizeof *group_slots);
+    slots = outbox_block(s, n, sizeof *slots);
     if (!group_slots || !slots)
-        return;
+        return NULL;
     group_slots[0] = (uint32_t)n; /* which group it is does not matter */
-    if (!place_units_anew(s, group_slots, (uint32_t)n, slots))
-        return; /* no memory */
-    for (size_t k = 0; k < n; k++)
-        execution_seat(&s->graph, &s->pool, tasks[k].value, tasks[k].minor, slots[k] - 1);
+    return place_units_anew(s, group_slots, (uint32_t)n, slots) ? slots : NULL;
 }
 
 void seating_take_single(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
 {
-    if (s->cfg.spread != PLIANT_SPREAD_NONE) {
-        seat_spread(s, tasks, n);
-        return;
-    }
-    for (size_t k = 0; k < n; k++)
-        execution_seat(&s->graph, &s->pool, tasks[k].value, tasks[k].minor, s->pool.idle_first);
+    const uint32_t *slots = seating_spread(s, n);
+
+    for (size_t k = 0; !s->no_memory && k < n; k++)
+        execution_seat(&s->graph, &s->pool, tasks[k].value, tasks[k].minor,
+                       slots ? slots[k] - 1 : s->pool.idle_first);
 }

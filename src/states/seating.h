@@ -25,4 +25,8 @@ void seating_take(struct pliant_sched *s, const struct sort_item *tasks, size_t 
  * unless tasks are to be spread. */
 void seating_take_single(struct pliant_sched *s, const struct sort_item *tasks, size_t n);
 
+/* Slots (ids) for n attempts that take one each, by the rules of spreading; there must be so many.
+ * NULL: none are asked for, so each takes s->pool.idle_first; or no memory. */
+const uint32_t *seating_spread(struct pliant_sched *s, size_t n);
+
 #endif

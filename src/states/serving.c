@@ -224,7 +224,10 @@ static struct asking *join(struct pliant_sched *s, uint32_t region)
 
 void line_ask(struct pliant_sched *s, uint32_t region)
 {
-    struct asking *asking = join(s, region);
+    struct asking *asking;
+
+    line_watch(s); /* within a step the number of slots may change and change back */
+    asking = join(s, region);
 
     if (asking && !would_do(s, asking->units))
         starves(s, asking);
@@ -350,7 +353,7 @@ static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
 
     next_round(l);
     l->chosen.n = 0;
-    choose_in_line(s, pool_n_free(&s->pool));
+    choose_in_line(s, pool_n_open(&s->pool));
     tidy(l);
     return tasks_of_chosen(s, ret_n);
 }
@@ -399,7 +402,7 @@ void line_serve(struct pliant_sched *s)
 {
     struct line *l = &s->scheduling.line;
 
-    while (!s->no_memory && l->n > 0 && pool_n_free(&s->pool) >= least_lowest(&l->needs)) {
+    while (!s->no_memory && l->n > 0 && pool_n_open(&s->pool) >= least_lowest(&l->needs)) {
         size_t n;
         const struct sort_item *tasks = who_fits(s, &n);
 
@@ -408,13 +411,14 @@ void line_serve(struct pliant_sched *s)
     }
 }
 
-void line_stays(struct pliant_sched *s)
+/* A unit that lives on the node is a home again for those of it that wait. */
+void line_drain_over(struct pliant_sched *s)
 {
     struct line *l = &s->scheduling.line;
 
-    for (size_t i = l->first; i < l->v.n; i++)
+    for (size_t i = l->first; s->scheduling.on && i < l->v.n; i++)
         if (l->v.v[i].region != LINE_GONE)
-            least_put(&l->needs, i, 0);
+            least_put(&l->needs, i, count_units(s, l->v.v[i].region, true));
 }
 
 /* ---- patience --------------------------------------------------------------------------- */
@@ -446,7 +450,7 @@ static void give_up(struct pliant_sched *s, uint32_t region, const char *cause)
 {
     const struct regions *r = &s->regional.regions;
     uint32_t v, i;
-    const struct task *task = regional_task(s, r->members[r->first[region]], &v, &i);
+    struct task *task = regional_task(s, r->members[r->first[region]], &v, &i);
 
     take_out(s, region, REGION_STARTED);
     failure_record(s, &(struct pliant_failure_item){.at_ms = s->clock.now_ms,
@@ -454,7 +458,7 @@ static void give_up(struct pliant_sched *s, uint32_t region, const char *cause)
                                                     .recoverable = true,
                                                     .task = {{v + 1}, i, task->attempt},
                                                     .cause = cause});
-    task_over(s, v, i, PLIANT_TASK_FAILED);
+    task_over(s, v, i, task, PLIANT_TASK_FAILED, false);
 }
 
 struct state line_timed_out(struct pliant_sched *s)
@@ -519,7 +523,7 @@ const char *line_check(struct pliant_sched *s)
         return broken;
     for (size_t i = l->first; i < l->v.n; i++)
         if (l->v.v[i].region != LINE_GONE &&
-            (count_units(s, l->v.v[i].region, true) <= pool_n_free(&s->pool) ||
+            (count_units(s, l->v.v[i].region, true) <= pool_n_open(&s->pool) ||
              count_units(s, l->v.v[i].region, true) < least_get(&l->needs, i)))
             return "a region waits for slots that are there";
     if (l->n_starving > 0 && s->cfg.slot_request_timeout_ms < INT64_MAX / 2 &&

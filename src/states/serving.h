@@ -59,10 +59,10 @@ void line_ask(struct pliant_sched *s, uint32_t region);
 void line_leave(struct pliant_sched *s, uint32_t region);
 /* Start who can start. */
 void line_serve(struct pliant_sched *s);
-/* Slots that were about to leave stay: units live in them again. */
-void line_stays(struct pliant_sched *s);
 /* The number of slots may be another one. */
 void line_watch(struct pliant_sched *s);
+/* Slots of a node that drained stay. */
+void line_drain_over(struct pliant_sched *s);
 /* Slots did not come in time. */
 struct state line_timed_out(struct pliant_sched *s);
 

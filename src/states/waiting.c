@@ -25,7 +25,7 @@ static struct outlook outlook(struct pliant_sched *s)
     struct outlook now = {.sufficient = s->pool.n_offered >= s->bounds.minimal};
 
     if (s->state.waiting.has_target)
-        now.desired = achievable(s, pool_n_free(&s->pool)) && reaches_target(s);
+        now.desired = achievable(s, pool_n_open(&s->pool)) && reaches_target(s);
     else
         now.desired = s->pool.n_offered >= s->bounds.desired;
     return now;

@@ -7,16 +7,8 @@
 static void cancel_tasks(struct pliant_sched *s)
 {
     for (uint32_t v = 0; v < s->job->n_vertices; v++)
-        for (uint32_t i = 0; i < s->graph.parallelism[v]; i++) {
-            struct task *task = &s->graph.vertices[v].tasks[i];
-
-            if (task->state == PLIANT_TASK_CREATED) /* nobody has to confirm it */
-                execution_move(&s->graph, &s->pool, task, PLIANT_TASK_CANCELED, s->clock.now_ms);
-            if (!task_live(task) || task->state == PLIANT_TASK_CANCELING)
-                continue;
-            execution_move(&s->graph, &s->pool, task, PLIANT_TASK_CANCELING, s->clock.now_ms);
-            emit(s, PLIANT_ACT_CANCEL)->task = (struct pliant_task){{v + 1}, i, task->attempt};
-        }
+        for (uint32_t i = 0; i < s->graph.parallelism[v]; i++)
+            task_stop(s, v, i, true);
 }
 
 void winding_begin(struct pliant_sched *s, struct winding *w, int64_t delay_ms,
@@ -49,16 +41,8 @@ void winding_give_up(struct pliant_sched *s, struct winding *w)
 
     deadline_clear(&w->give_up);
     for (uint32_t v = 0; v < s->job->n_vertices; v++)
-        for (uint32_t i = 0; i < s->graph.parallelism[v]; i++) {
-            struct task *task = &s->graph.vertices[v].tasks[i];
-            struct pool_node *node;
-
-            if (!task_live(task))
-                continue;
-            node = pool_node(&s->pool, s->pool.slots.v[task->slot].node);
-            emit(s, PLIANT_ACT_GIVE_UP_NODE)->node.node = node_id(node);
-            node_gone(s, node, &unused);
-        }
+        for (uint32_t i = 0; i < s->graph.parallelism[v]; i++)
+            task_give_up(s, v, i, &unused);
     winding_look(s, w);
 }
 

@@ -47,6 +47,8 @@ static double square_root(double x)
 {
     double root = x > 1 ? x : 1, next = (root + x / root) / 2;
 
+    if (x <= 0)
+        return 0;
     for (; next < root; next = (root + x / root) / 2)
         root = next;
     return root;
@@ -236,9 +238,12 @@ static double wasted(double interval_ms, double cost_ms, double mean_ms, double 
 static uint32_t find_grid(const struct worth *w, const struct worth_limits *l)
 {
     double cost = (double)worth_checkpoint_ms(w, l), mean = between_losses(w, l, 0);
-    double interval = square_root(2 * cost * mean), least = wasted(interval, cost, mean, 0);
+    double interval = square_root(2 * cost * mean), least;
     uint32_t best = 0;
 
+    if (interval <= 0)
+        return 0;
+    least = wasted(interval, cost, mean, 0);
     for (uint32_t g = 0; g < WORTH_GRIDS; g++) {
         double period = (double)grids_ms[g];
         double waste = wasted(whole_periods(interval, period), cost, mean, w->on_grid[g] * period);

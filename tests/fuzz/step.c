@@ -42,7 +42,9 @@ static struct pliant_config draw_config(struct bytes *b)
     uint8_t flags = next(b), times = next(b), more = next(b);
 
     pliant_config_init(&cfg);
-    if (flags & 1)
+    if (flags & 128)
+        set(&cfg, "jobmanager.scheduler", more & 32 ? "adaptive-batch" : "default");
+    else if (flags & 1)
         set(&cfg, "scheduler-mode", "reactive");
     if (flags & 2)
         set(&cfg, "execution.checkpointing.interval", TIMES[1 + (times & 1)]);
@@ -71,13 +73,17 @@ static struct pliant_config draw_config(struct bytes *b)
     return cfg;
 }
 
-static struct pliant_job *draw_job(struct bytes *b)
+/* Its edges are blocking where region by region starts. */
+static struct pliant_job *draw_job(struct bytes *b, enum pliant_scheduler scheduler)
 {
+    bool blocking =
+        scheduler == PLIANT_SCHEDULER_DEFAULT || scheduler == PLIANT_SCHEDULER_ADAPTIVE_BATCH;
+    enum pliant_exchange exchange = blocking ? PLIANT_BLOCKING : PLIANT_PIPELINED;
     uint8_t shape = next(b);
     struct pliant_vertex_spec vertices[3];
     struct pliant_edge_spec edges[2] = {
-        {.from = 0, .to = 1, .pattern = PLIANT_ALL_TO_ALL, .exchange = PLIANT_PIPELINED},
-        {.from = 1, .to = 2, .pattern = PLIANT_POINTWISE, .exchange = PLIANT_PIPELINED}};
+        {.from = 0, .to = 1, .pattern = PLIANT_ALL_TO_ALL, .exchange = exchange},
+        {.from = 1, .to = 2, .pattern = PLIANT_POINTWISE, .exchange = exchange}};
     struct pliant_job_spec spec = {
         .vertices = vertices, .n_vertices = 1u + shape % 3, .edges = edges};
     struct pliant_job *job;
@@ -90,9 +96,11 @@ static struct pliant_job *draw_job(struct bytes *b)
                                                   .min_parallelism = 1 + (bounds & 7 & bounds >> 3),
                                                   .max_parallelism = 8,
                                                   .slot_sharing_group = bounds & 64 ? "x" : "y"};
+        if (scheduler == PLIANT_SCHEDULER_ADAPTIVE_BATCH && bounds & 128)
+            vertices[v].parallelism = 0; /* to be decided */
     }
     spec.n_edges = spec.n_vertices - 1;
-    if (spec.n_vertices == 1 && shape & 128) {
+    if (spec.n_vertices == 1 && shape & 128 && !blocking) {
         spec.worker_group = true;
         vertices[0].id = PLIANT_WORKER_VERTEX;
         vertices[0].max_parallelism = 0;
@@ -118,6 +126,25 @@ struct seen {
     uint32_t plan;
     uint64_t checkpoint, savepoint, registered;
 };
+
+#define SUBPARTITIONS_MAX 128 /* max-parallelism's default */
+
+/* What a task wrote for the edge that leaves its vertex, about. */
+static void draw_output(struct bytes *b, const struct pliant_sched *s, struct pliant_event *ev)
+{
+    static uint64_t bytes[SUBPARTITIONS_MAX];
+    static struct pliant_output output;
+    uint8_t x = next(b);
+
+    output = (struct pliant_output){.edge = ev->finished.task.vertex.v - 1, .bytes = bytes};
+    output.n = pliant_subpartitions(s, output.edge, ev->finished.task.subtask);
+    if (x & 1)
+        output.n = x >> 1;
+    for (uint32_t i = 0; i < output.n && i < SUBPARTITIONS_MAX; i++)
+        bytes[i] = i == 3 ? (uint64_t)x << (x & 63) : x * i;
+    ev->finished.outputs = &output;
+    ev->finished.n_outputs = output.n <= SUBPARTITIONS_MAX;
+}
 
 static void draw_event(struct bytes *b, const struct pliant_sched *s, const struct seen *seen,
                        struct pliant_event *ev, struct pliant_bounds bounds[4])
@@ -163,6 +190,9 @@ static void draw_event(struct bytes *b, const struct pliant_sched *s, const stru
         ev->failure.recoverable = x & 7;
         ev->failure.cause = x & 8 ? "it broke" : NULL;
         ev->failure.death = (x >> 4) % PLIANT_DEATHS;
+        ev->failure.input_lost = x & 128;
+        ev->failure.edge = x & 1;
+        ev->failure.producer = x >> 1 & 7;
         return;
     case PLIANT_EV_REPORT:
         ev->report.task = draw_task(b, s);
@@ -197,10 +227,14 @@ static void draw_event(struct bytes *b, const struct pliant_sched *s, const stru
         ev->savepoint.dir = x & 1 ? NULL : "dir";
         ev->savepoint.cancel = x & 2;
         return;
+    case PLIANT_EV_TASK_FINISHED:
+        ev->task = draw_task(b, s);
+        if (x & 1)
+            draw_output(b, s, ev);
+        return;
     case PLIANT_EV_TASK_INITIALIZING:
     case PLIANT_EV_TASK_RUNNING:
     case PLIANT_EV_TASK_END_OF_DATA:
-    case PLIANT_EV_TASK_FINISHED:
     case PLIANT_EV_TASK_CANCELED:
         ev->task = draw_task(b, s);
         return;
@@ -257,7 +291,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct bytes b = {data, size};
     struct pliant_config cfg = draw_config(&b);
-    struct pliant_job *job = draw_job(&b);
+    struct pliant_job *job = draw_job(&b, cfg.scheduler);
     struct pliant_sched *s;
     struct seen seen = {0};
     int64_t now_ms = 0;

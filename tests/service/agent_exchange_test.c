@@ -79,7 +79,7 @@ static void make(const char *path, const char *text)
 static void deploy(int subtask, int attempt, const char *script, const char *inputs,
                    const char *outputs)
 {
-    char more[1024];
+    char more[8192];
 
     snprintf(more, sizeof more, ",\"results\":\"%s\",%s,%s", root, inputs, outputs);
     fake_deploy(&f, subtask, attempt, script, more);
@@ -215,6 +215,36 @@ Test(agent_exchange, what_the_task_says_of_sizes_is_what_counts)
     text = printed(0, 1);
     cr_expect_str_eq(text, wanted);
     free(text);
+}
+
+/* Three tasks with 150 KB of sizes each: what of them is too much for HELLO comes behind it. */
+Test(agent_exchange, more_sizes_than_a_message_holds_are_told_one_after_the_other)
+{
+    char outputs[1024] = "\"outputs\":[";
+    bool later = false;
+    const struct doc *d;
+
+    for (int edge = 0; edge < 5; edge++)
+        snprintf(outputs + strlen(outputs), sizeof outputs - strlen(outputs),
+                 "%s{\"edge\":%d,\"to\":\"t\",\"dir\":\"v-t-%d\",\"subpartitions\":15000}",
+                 edge ? "," : "", edge, edge);
+    strcat(outputs, "]");
+    start();
+    for (int i = 0; i < 3; i++) {
+        deploy(i, 1, "exit 0", NO_INPUT, outputs);
+        fake_state(&f, i, 1, "ended");
+    }
+    fake_unbind(&f);
+    fake_bind(&f);
+    d = fake_hello(&f);
+    for (const struct doc *t = doc_get(d, "tasks")->child; t; t = t->next)
+        later |= strcmp(fake_text(t, "state"), "running") == 0;
+    cr_assert(later, "the message was long enough");
+    d = fake_state(&f, 2, 1, "ended");
+    cr_expect_str_eq(fake_text(d, "end.how"), "exited");
+    d = doc_get(doc_get(d, "end"), "outputs");
+    cr_expect_eq(d->n, 5);
+    cr_expect_eq(doc_get(d->child, "bytes")->n, 15000);
 }
 
 /* ---- lost inputs -------------------------------------------------------------------------------

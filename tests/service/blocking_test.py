@@ -1,25 +1,28 @@
 #!/usr/bin/env python3
-"""Results of blocking edges, and regions that others do not disturb. results_test.py PROGRAMS
+"""Results of blocking edges, and regions that others do not disturb. blocking_test.py PROGRAMS
 
-  regions   100 regions of two tasks; one task is killed: 198 process ids stay [P-REG-1]
-  batch     split > count > sum through files; meanwhile a result is deleted by hand, the daemon is killed, a task says
+  regions   100 regions of two tasks; one task is killed: 198 process ids stay, with both schedulers [P-REG-6]
+  words     split > count > sum through files; meanwhile a result is deleted by hand, the daemon is killed, a task says
             itself that an input is lost; what nobody reads any more goes at once, and the rest at the end
+  decided   the same without a parallelism for count: it follows from what split wrote [5.4]
 """
-import json
 import os
-import pathlib
 import signal
 import sys
 
 sys.dont_write_bytecode = True
-from service import SOURCE, Failed, Service  # noqa: E402
+from service import Failed, Service  # noqa: E402
 
-DEFAULT = """
-  jobmanager.scheduler: default
+RESTARTS = """
   restart-strategy.type: fixed-delay
   restart-strategy.fixed-delay.attempts: 100
   restart-strategy.fixed-delay.delay: 0 s
 """
+
+DEFAULT = "  jobmanager.scheduler: default" + RESTARTS
+ADAPTIVE = "  pliant.adaptive.failover: region" + RESTARTS
+
+TARGET = "execution.batch.adaptive.auto-parallelism.avg-data-volume-per-task"
 
 REGIONS = """
 name: regions
@@ -29,12 +32,12 @@ vertices:
 edges:
   - {from: a, to: b, pattern: pointwise, exchange: pipelined}
 config:
-""" + DEFAULT
+"""
 
 # Words, split by their length into the files of the subpartitions; counted; summed. `hold VERTEX` waits at a gate.
 TASK = """
 set -e
-hold() { echo "$PLIANT_VERTEX/$PLIANT_SUBTASK.$PLIANT_ATTEMPT" >>"$DIARY"; while [ ! -e "$GATES/$PLIANT_VERTEX" ]; do sleep 0.05; done; }
+hold() { while [ ! -e "$GATES/$PLIANT_VERTEX" ]; do sleep 0.05; done; }
 case $PLIANT_VERTEX in
 split)
     dir=$(pliant-worker outputs --to count) n=$(pliant-worker outputs --subpartitions)
@@ -48,34 +51,33 @@ count)
     pliant-worker inputs --from split | xargs -r cat | wc -l >"$(pliant-worker outputs)/0" ;;
 sum)
     hold
-    pliant-worker inputs | xargs cat | awk '{n += $1} END {print n}' >"$GATES/result"
-    cp "$PLIANT_INPUTS" "$GATES/inputs" ;;
+    pliant-worker inputs | xargs cat | awk '{n += $1} END {print n}' >"$GATES/result" ;;
 esac
 """
 
 
-def batch(script, gates, diary):
-    env = f'{{GATES: "{gates}", DIARY: "{diary}"}}'
+def batch(script, gates, counters, config):
+    env = f'{{GATES: "{gates}"}}'
     return f"""
 name: words
 vertices:
   - {{id: split, parallelism: 2, command: [sh, {script}], env: {env}}}
-  - {{id: count, parallelism: 3, command: [sh, {script}], env: {env}}}
+  - {{id: count, {counters}command: [sh, {script}], env: {env}}}
   - {{id: sum, parallelism: 1, command: [sh, {script}], env: {env}}}
 edges:
   - {{from: split, to: count, pattern: all_to_all, exchange: blocking}}
   - {{from: count, to: sum, pattern: all_to_all, exchange: blocking}}
 config:
-""" + DEFAULT
+{config}"""
 
 
-def regions(service):
-    job = service.submit_text(REGIONS)
+def regions(service, config):
+    job = service.submit_text(REGIONS + config)
     service.wait("200 tasks run", lambda: len(service.running(job)) == 200)
     before = service.running(job)
     victim = next(pid for pid, task in before.items() if task[:2] == ("a", 17))
     os.kill(victim, signal.SIGKILL)
-    service.wait("the region is back", lambda: again(service.running(job)) == {("a", 17, 2), ("b", 17, 2)})
+    service.wait("its region is back", lambda: again(service.running(job)) == {("a", 17, 2), ("b", 17, 2)})
     stayed = set(before) & set(service.running(job))
     if len(stayed) != 198:
         raise Failed(f"{len(stayed)} of 200 processes are as before")
@@ -93,10 +95,10 @@ def attempts(service, job):
 
 
 def words(service):
-    gates, script, diary = service.dir / "gates", service.dir / "task.sh", service.dir / "diary"
+    gates, script = service.dir / "gates", service.dir / "task.sh"
     gates.mkdir()
     script.write_text(TASK)
-    job = service.submit_text(batch(script, gates, diary))
+    job = service.submit_text(batch(script, gates, "parallelism: 3, ", DEFAULT))
     results = service.state_dir / "results" / job
 
     def held(vertex):
@@ -129,7 +131,21 @@ def words(service):
     service.wait("the job finishes", lambda: service.status(job)["job_status"] == "FINISHED")
     expect((gates / "result").read_text().strip(), "8", "the sum")
     service.wait("nothing is left of its results", lambda: not results.exists())
-    print((gates / "inputs").read_text())
+
+
+def decided(service):
+    gates, script = service.dir / "open", service.dir / "task.sh"
+    gates.mkdir()
+    for vertex in ("count", "sum"):
+        (gates / vertex).touch()
+    # Words of 3, 4, 5 and 7 letters: 8 + 10, 12 and 16 bytes for a counter each.
+    config = "  jobmanager.scheduler: AdaptiveBatch" + RESTARTS + f"  {TARGET}: 18 b\n"
+    job = service.submit_text(batch(script, gates, "", config))
+    service.wait("the job finishes", lambda: service.status(job)["job_status"] == "FINISHED")
+    expect((gates / "result").read_text().strip(), "8", "the sum")
+    told = [line for line in service.daemon.log.read_text().splitlines() if "parallelism decided" in line]
+    if not any("vertex=count parallelism=3 bytes=46" in line for line in told):
+        raise Failed(f"the log does not tell of three counters, but {told}")
 
 
 def sizes(dir):
@@ -146,13 +162,10 @@ def main(programs):
         service.start_daemon()
         service.start_agent("n1", slots=50)
         service.start_agent("n2", slots=50)
-        try:
-            regions(service)
-            words(service)
-        except Failed as e:
-            print((service.dir / "pliantd.log").read_text()[-3000:])
-            print((service.dir / "n1.log").read_text()[-3000:])
-            raise
+        regions(service, DEFAULT)
+        regions(service, ADAPTIVE)
+        words(service)
+        decided(service)
 
 
 if __name__ == "__main__":

@@ -287,3 +287,61 @@ Test(check, sees_a_failure_that_is_held_back_for_ever) /* [W-CLS-4] */
     EXPECT_BROKEN(w.s, held->held, false, "a failure that nobody decided on");
     world_free(&w);
 }
+
+/* a:3 runs twice: on n1, which is blocked, and on n2. */
+static struct world speculating(void)
+{
+    struct world w = world_new((struct world_spec){
+        .parallelism = 4,
+        .options = {"jobmanager.scheduler", "default", "execution.batch.speculative.enabled",
+                    "true", "slot.idle.timeout", "1 h"}});
+
+    world_node(&w, "n1", 4);
+    world_start(&w);
+    world_node(&w, "n2", 1);
+    for (uint32_t i = 0; i < 3; i++)
+        world_task(&w, PLIANT_EV_TASK_FINISHED, 1, i);
+    world_to(&w, 60000);
+    cr_assert_eq(w.s->graph.rivals.n, 1);
+    return w;
+}
+
+Test(check, sees_attempts_that_do_not_add_up)
+{
+    struct world w = speculating();
+    struct pliant_sched *s = w.s;
+    struct task *task = &s->graph.vertices[0].tasks[3];
+    struct rival *rival = s->graph.rivals.v;
+
+    EXPECT_BROKEN(s, task->rival, true, "an attempt that stands for its task is not known as such");
+    EXPECT_BROKEN(s, rival->task.rival, false, "a rival that is none");
+    EXPECT_BROKEN(s, rival->task.attempt, 1, "a rival that is none");
+    EXPECT_BROKEN(s, rival->task.attempt, 7, "a rival that is none");
+    EXPECT_BROKEN(s, task->state, PLIANT_TASK_DEPLOYING,
+                  "a better attempt does not stand for its task");
+    EXPECT_BROKEN(s, task->state, PLIANT_TASK_FINISHED,
+                  "an attempt goes on though another one has finished");
+    EXPECT_BROKEN(s, s->cfg.speculative.max_attempts, 1,
+                  "more attempts of a task at a time than may be");
+    EXPECT_BROKEN(s, s->graph.n_effective, 1, "tasks are miscounted");
+    EXPECT_BROKEN(s, rival->give_up_at_ms, 70000, "an attempt is stopped without a bound");
+    world_free(&w);
+}
+
+Test(check, sees_a_block_that_does_not_add_up)
+{
+    struct world w = speculating();
+    struct pliant_sched *s = w.s;
+    struct pool_node *node = pool_find(&s->pool, "n1");
+
+    cr_assert_eq(s->pool.n_blocked, 1);
+    EXPECT_BROKEN(s, s->pool.n_blocked, 0, "nodes are miscounted");
+    EXPECT_BROKEN(s, s->pool.n_free_blocked, 2, "slots are miscounted");
+    EXPECT_BROKEN(s, node->blocked_until_ms, PLIANT_NEVER,
+                  "a slot does not follow its node's block");
+    EXPECT_BROKEN(s, s->speculation.unblock.at_ms, PLIANT_NEVER, "a node is blocked for ever");
+    EXPECT_BROKEN(s, s->speculation.check.at_ms, PLIANT_NEVER,
+                  "nobody looks for slow tasks, or somebody should not");
+    EXPECT_BROKEN(s, s->speculation.local, true, "an attempt failed and nobody decided");
+    world_free(&w);
+}

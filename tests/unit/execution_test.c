@@ -173,6 +173,96 @@ Test(execution, moves_no_task_that_is_over, .signal = SIGABRT) /* [S-GEN-5] */
     execution_move(&f.g, &f.pool, &f.g.vertices[0].tasks[0], PLIANT_TASK_RUNNING, 9);
 }
 
+/* ---- several attempts of a task ------------------------------------------------------------- */
+
+static struct pliant_task speculate(struct fixture *f, uint32_t v, uint32_t i)
+{
+    struct pliant_task id;
+
+    cr_assert_eq(execution_speculate(&f->g, v, i, &id), 0);
+    return id;
+}
+
+/* Numbers of the attempts of c:0, in their order. */
+static void expect_numbers(const struct fixture *f, const uint32_t *numbers, size_t n)
+{
+    const struct task *a = &f->g.vertices[2].tasks[0];
+
+    for (size_t i = 0; i < n; i++, a = execution_next(&f->g, a)) {
+        cr_assert_not_null(a);
+        cr_assert_eq(a->attempt, numbers[i]);
+        cr_assert_eq(a->rival, i > 0);
+    }
+    cr_assert_null(a);
+}
+
+#define EXPECT_NUMBERS(f, ...)                                                                     \
+    expect_numbers(f, (const uint32_t[]){__VA_ARGS__},                                             \
+                   sizeof(const uint32_t[]){__VA_ARGS__} / sizeof(uint32_t))
+
+Test(execution, lets_the_best_attempt_stand_for_its_task) /* [P-SPEC-13] */
+{
+    struct fixture f = fixture();
+
+    begin(&f);
+    move_all(&f, PLIANT_TASK_DEPLOYING);
+    speculate(&f, 2, 0);
+    speculate(&f, 2, 0);
+    EXPECT_NUMBERS(&f, 1, 2, 3);
+    cr_assert_eq(f.g.n_live, 9);
+    cr_assert_eq(f.g.n_created, 2);
+    cr_assert(!execution_rank(&f.g, 2, 0));
+
+    execution_move(&f.g, &f.pool, task(&f, 3, 0, 1), PLIANT_TASK_CANCELING, 9);
+    cr_assert(execution_rank(&f.g, 2, 0));
+    EXPECT_NUMBERS(&f, 2, 1, 3);
+    execution_move(&f.g, &f.pool, task(&f, 3, 0, 3), PLIANT_TASK_CANCELED, 9);
+    cr_assert(!execution_rank(&f.g, 2, 0));
+    EXPECT_NUMBERS(&f, 2, 1);
+    cr_assert_null(task(&f, 3, 0, 3)); /* it is forgotten */
+    execution_move(&f.g, &f.pool, task(&f, 3, 0, 1), PLIANT_TASK_CANCELED, 9);
+    execution_rank(&f.g, 2, 0);
+    EXPECT_NUMBERS(&f, 2);
+    cr_assert(!task_has_rivals(task(&f, 3, 0, 2)));
+    execution_move(&f.g, &f.pool, task(&f, 3, 0, 2), PLIANT_TASK_CANCELED, 9);
+    execution_reset(&f.g, 2, 0);
+    EXPECT_NUMBERS(&f, 4); /* no number is used twice */
+    done(&f);
+}
+
+Test(execution, counts_a_task_once_however_many_attempts_it_has) /* [P-SPEC-15] */
+{
+    struct fixture f = fixture();
+
+    begin(&f);
+    move_all(&f, PLIANT_TASK_RUNNING);
+    execution_move(&f.g, &f.pool, task(&f, 1, 2, 1), PLIANT_TASK_FINISHED, 9); /* its slot is 4 */
+    speculate(&f, 2, 0);
+    execution_seat_rival(&f.g, &f.pool, task(&f, 3, 0, 2), 3);
+    cr_assert_eq(f.pool.n_used, 5);
+    execution_move(&f.g, &f.pool, task(&f, 3, 0, 2), PLIANT_TASK_RUNNING, 9);
+    execution_rank(&f.g, 2, 0);
+    EXPECT_NUMBERS(&f, 1, 2); /* the earlier of equals */
+    cr_assert_eq(f.g.n_running, 6);
+    cr_assert(execution_all_running(&f.g));
+    execution_end_of_data(&f.g, task(&f, 3, 0, 2));
+    cr_assert_eq(f.g.n_end_of_data, 0);
+    execution_move(&f.g, &f.pool, task(&f, 3, 0, 2), PLIANT_TASK_FINISHED, 9);
+    execution_rank(&f.g, 2, 0);
+    EXPECT_NUMBERS(&f, 2, 1);
+    cr_assert_eq(f.g.n_running, 5);
+    cr_assert_eq(f.g.n_finished, 2);
+    cr_assert_eq(f.g.n_end_of_data, 1);
+    cr_assert_eq(f.g.n_effective, 1);
+    cr_assert_eq(f.g.n_live, 6);
+    execution_move(&f.g, &f.pool, task(&f, 3, 0, 1), PLIANT_TASK_CANCELED, 9);
+    execution_rank(&f.g, 2, 0);
+    execution_reset(&f.g, 2, 0);
+    cr_assert_eq(f.g.n_effective, 0);
+    cr_assert_eq(f.g.n_finished, 1);
+    done(&f);
+}
+
 Test(execution, leaks_nothing_whichever_allocation_fails)
 {
     struct fixture f = fixture();

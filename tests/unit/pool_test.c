@@ -30,7 +30,7 @@ static void expect_counts(const struct pool *p, uint32_t held, uint32_t offered,
     cr_assert_eq(p->n_offered, offered);
     cr_assert_eq(p->n_used, used);
     cr_assert_eq(p->n_used_leaving, used_leaving);
-    cr_assert_eq(pool_n_free(p), offered - (used - used_leaving));
+    cr_assert_eq(pool_n_open(p), offered - (used - used_leaving));
 }
 
 /* Rows of a node's slots in its own order. */
@@ -372,4 +372,56 @@ Test(pool, goes_on_after_a_want_of_memory)
         pool_free(&p);
         cr_assert_eq(hook.live, 0);
     }
+}
+
+/* ---- slow nodes ------------------------------------------------------------------------- */
+
+Test(pool, keeps_the_free_slots_of_a_slow_node_closed_until_the_later_of_its_ends) /* [P-SPEC-5] */
+{
+    struct pool p = pool();
+    struct pool_node *slow = join(&p, "slow", 3), *other = join(&p, "other", 2);
+
+    pool_occupy(&p, slot_row(&p, slow, 0), 0, 0);
+    pool_block(&p, slow, 0, 100);
+    cr_assert_eq(p.n_blocked, 1);
+    cr_assert_eq(pool_n_open(&p), 2);
+    cr_assert(pool_slot_free(&p.slots.v[slot_row(&p, slow, 1)]));
+    cr_assert(!pool_slot_open(&p.slots.v[slot_row(&p, slow, 1)]));
+    pool_vacate(&p, slot_row(&p, slow, 0), 10);
+    cr_assert_eq(pool_n_open(&p), 2);
+    pool_block(&p, slow, 0, 90); /* an earlier end */
+    pool_block(&p, other, 0, 300);
+    pool_block(&p, slow, 0, 200);
+    cr_assert_eq(pool_n_open(&p), 0);
+    cr_assert_eq(pool_unblock(&p, 199), 200);
+    cr_assert_eq(p.n_blocked, 2);
+    cr_assert_eq(pool_unblock(&p, 200), 300);
+    cr_assert_eq(pool_n_open(&p), 3);
+    cr_assert_eq(pool_unblock(&p, 300), PLIANT_NEVER);
+    cr_assert_eq(pool_n_open(&p), 5);
+    pool_free(&p);
+}
+
+Test(pool, forgets_a_block_with_its_node)
+{
+    struct pool p = pool();
+    struct pool_node *slow = join(&p, "slow", 3);
+
+    pool_block(&p, slow, 0, PLIANT_NEVER);
+    pool_release(&p, slot_row(&p, slow, 0));
+    cr_assert_eq(pool_n_open(&p), 0);
+    cr_assert_eq(pool_grant(&p, slow, 1, 2), 0); /* its new slot is closed as well */
+    cr_assert_eq(pool_n_open(&p), 0);
+    cr_assert_eq(p.n_free_blocked, 4);
+    pool_drain(&p, slow, true, 2);
+    cr_assert_eq(p.n_free_blocked, 0);
+    pool_drain(&p, slow, false, 3);
+    cr_assert_eq(p.n_free_blocked, 4);
+    pool_lose(&p, slow);
+    cr_assert_eq(p.n_blocked, 0);
+    cr_assert_eq(p.n_free_blocked, 0);
+    cr_assert_eq(pool_unblock(&p, 10), PLIANT_NEVER);
+    join(&p, "slow", 2); /* another life */
+    cr_assert_eq(pool_n_open(&p), 2);
+    pool_free(&p);
 }

@@ -719,6 +719,27 @@ Test(scheduling, regions_leave_a_draining_node_and_the_others_stay)
     world_free(&w);
 }
 
+/* b:0 keeps the slot, since there is no other one; a:0 may come back to it when the node stays. */
+Test(scheduling, a_unit_is_at_home_again_when_a_drain_is_withdrawn)
+{
+    static const struct pliant_vertex_spec ones[] = {{.id = "a", .parallelism = 1},
+                                                     {.id = "b", .parallelism = 1}};
+    struct world w = world_new((struct world_spec){
+        .vertices = ones, .n_vertices = 2, .options = {DEFAULT, FIXED_DELAY("9", "1 s")}});
+
+    world_start(&w);
+    world_node(&w, "n1", 1);
+    world_fail_task(&w, A, 0, true);
+    world_drain(&w, "n1", 600000);
+    world_to(&w, 2000);
+    cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_CREATED), "nothing starts on such a node");
+    world_withdraw(&w, "n1");
+    cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
+    cr_assert(eq(u32, attempt(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt(&w, B, 0), 1));
+    world_free(&w);
+}
+
 /* ---- bad input -------------------------------------------------------------------------- */
 
 Test(scheduling, jobs_that_another_scheduler_must_run_are_refused)

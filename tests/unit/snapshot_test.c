@@ -8,6 +8,7 @@
 
 #include "failing_alloc.h"
 #include "states/codec.h"
+#include "states/sched.h"
 #include "util/prng.h"
 #include "world.h"
 
@@ -85,6 +86,30 @@ static struct world batch_world(void)
     return w;
 }
 
+/* Under the policy that learns, which has seen losses five minutes apart and drains. */
+static struct world learned_world(void)
+{
+    struct world w = world_new((struct world_spec){
+        .vertices = TWO,
+        .n_vertices = 2,
+        .options = {"pliant.rescale.policy", "worth", "pliant.checkpoint.interval", "auto",
+                    "restart-strategy.type", "fixed-delay", "restart-strategy.fixed-delay.attempts",
+                    "100", "restart-strategy.fixed-delay.delay", "0 s"}});
+
+    world_node(&w, "n1", 8);
+    world_start(&w);
+    for (int i = 1; i <= 6; i++) {
+        world_node(&w, "n2", 1);
+        world_to(&w, i * 300000 - 20000);
+        world_drain(&w, "n2", 20000);
+        world_to(&w, i * 300000);
+        world_lose(&w, "n2");
+        world_lose(&w, "n1");
+        world_node(&w, "n1", 8);
+    }
+    return w;
+}
+
 static int restore(const struct world *w, const void *bytes, size_t n)
 {
     struct pliant_sched *s = NULL;
@@ -129,6 +154,32 @@ Test(snapshot, is_refused_when_a_byte_is_wrong_or_missing)
 {
     expect_refusals(busy_world());
     expect_refusals(batch_world());
+    expect_refusals(learned_world());
+}
+
+Test(snapshot, keeps_all_that_the_policy_has_learned)
+{
+    struct world w = learned_world();
+    const struct worth *learned = &w.s->policy.worth;
+    struct pliant_sched *s = NULL;
+    struct pliant_error err;
+    uint8_t *bytes, *again;
+    size_t n, n_again;
+
+    cr_assert_gt(learned->grid, 0);
+    cr_assert_gt(learned->losses, 1);
+    cr_assert_gt(learned->risk, 0);
+    cr_assert_eq(pliant_snapshot(w.s, (void **)&bytes, &n), 0);
+    cr_assert_eq(pliant_restore(&w.cfg, w.job, bytes, n, &s, &err), 0);
+    cr_expect_eq(worth_next_checkpoint(learned, &w.s->policy.limits, w.s->clock.now_ms),
+                 worth_next_checkpoint(&s->policy.worth, &s->policy.limits, s->clock.now_ms));
+    cr_assert_eq(pliant_snapshot(s, (void **)&again, &n_again), 0);
+    cr_assert_eq(n, n_again);
+    cr_expect_eq(memcmp(bytes, again, n), 0);
+    pliant_bytes_free(NULL, bytes);
+    pliant_bytes_free(NULL, again);
+    pliant_sched_destroy(&s);
+    world_free(&w);
 }
 
 static void forge(struct world w)
@@ -160,6 +211,7 @@ Test(snapshot, that_was_forged_is_refused_or_in_order_but_never_breaks_anything)
 {
     forge(busy_world());
     forge(batch_world());
+    forge(learned_world());
 }
 
 Test(snapshot, belongs_to_one_job_and_one_set_of_options)

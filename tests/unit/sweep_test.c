@@ -94,13 +94,15 @@ Test(sweep, leaves_the_default_where_nothing_is_gained)
 
 Test(sweep, writes_the_settings_of_a_point)
 {
-    struct sweep_point point = {.policy = &compare_policies[0],
-                                .values = {90000, PLIANT_UNSET, 0, PLIANT_UNSET, 1}};
+    struct sweep_point point = {
+        .policy = &compare_policies[0],
+        .values = {90000, PLIANT_UNSET, 0, PLIANT_UNSET, 1, 2000, PLIANT_UNSET}};
     static const struct compare_setting expected[] = {
         {"pliant.rescale.policy", "never"},
         {"execution.checkpointing.interval", "90 s"},
         {"jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout", "0 s"},
         {"jobmanager.adaptive-scheduler.rescale-trigger.active-checkpoint.enabled", "true"},
+        {"pliant.checkpoint.min-interval", "2 s"},
     };
     struct sweep_texts texts;
     struct compare_policy policy = sweep_policy(&point, &texts);
@@ -109,5 +111,5 @@ Test(sweep, writes_the_settings_of_a_point)
         cr_expect_str_eq(policy.settings[i].key, expected[i].key);
         cr_expect_str_eq(policy.settings[i].value, expected[i].value);
     }
-    cr_expect_null(policy.settings[4].key);
+    cr_expect_null(policy.settings[5].key);
 }

@@ -486,7 +486,7 @@ Test(waiting, counts_all_slots_and_plans_with_the_free_ones) /* [S-WFR-15] */
     /* the old run's slot is one of all slots, not one of the free */
     cr_expect(achievable(w.s, w.s->pool.n_offered));
     cr_expect_eq(w.s->scratch[0], 2);
-    cr_expect(achievable(w.s, pool_n_free(&w.s->pool)));
+    cr_expect(achievable(w.s, pool_n_open(&w.s->pool)));
     cr_expect_eq(w.s->scratch[0], 1);
     cr_expect(plan_compute(w.s));
     cr_expect_eq(w.s->plan.unit_slots.n, 1);
