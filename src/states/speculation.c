@@ -82,7 +82,7 @@ static bool rank(struct pliant_sched *s, uint32_t v, uint32_t i)
     bool changed = execution_rank(&s->graph, v, i);
 
     if (changed)
-        line_hint(s, v, i);
+        line_home(s, v, i);
     return changed;
 }
 
