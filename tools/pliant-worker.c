@@ -378,6 +378,7 @@ static bool reads(const struct pliant_worker_input *in, int64_t subtask)
 static enum exit_code run_input_lost(struct call *c)
 {
     const struct pliant_worker_input *v;
+    bool any = false;
     size_t n;
     int r;
 
@@ -386,12 +387,20 @@ static enum exit_code run_input_lost(struct call *c)
     r = pliant_worker_inputs(c->w, &v, &n);
     if (r == 0 && !pliant_worker_managed(c->w))
         return DONE;
-    for (size_t i = 0; i < n && r == 0; i++)
-        if (is_meant(c, v[i].from) && reads(&v[i], c->subtask)) {
-            r = pliant_worker_input_lost(c->w, v[i].edge, (uint32_t)c->subtask);
-            return r < 0 ? failed(c, r) : DONE;
-        }
-    return r < 0 ? failed(c, r) : no_edge(c);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        if (!is_meant(c, v[i].from))
+            continue;
+        any = true;
+        if (!reads(&v[i], c->subtask))
+            continue;
+        r = pliant_worker_input_lost(c->w, v[i].edge, (uint32_t)c->subtask);
+        return r < 0 ? failed(c, r) : DONE;
+    }
+    if (r < 0)
+        return failed(c, r);
+    return any ? complain(NO, "input-lost: this task reads nothing of %s/%" PRId64, c->vertex,
+                          c->subtask)
+               : no_edge(c);
 }
 
 static enum exit_code tell_sizes(struct call *c, uint32_t edge)
