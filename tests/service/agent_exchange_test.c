@@ -292,6 +292,22 @@ Test(agent_exchange, does_not_start_a_task_whose_input_is_lost)
     expect_lost(d, 1, 1, 4);
 }
 
+Test(agent_exchange, a_lost_input_is_no_empty_one)
+{
+    char *text;
+
+    start();
+    make_inputs();
+    deploy(0, 1,
+           "rm -r $(dirname $(dirname $(" WORKER "inputs | head -1)))/1.4;" WORKER
+           "inputs >/dev/null; echo $?;" WORKER "inputs --json; echo $?",
+           INPUT, NO_OUTPUT);
+    fake_state(&f, 0, 1, "ended");
+    text = printed(0, 1);
+    cr_expect_str_eq(text, "1\n1\n");
+    free(text);
+}
+
 Test(agent_exchange, passes_on_what_a_task_finds_lost)
 {
     const struct doc *d;
