@@ -488,12 +488,15 @@ static struct pliant_next next_of_regional(const struct regional *r, const struc
 
 static struct pliant_next next_of_executing(const struct pliant_sched *s)
 {
+    const struct deadline *timeout = &s->scheduling.line.timeout;
     const struct executing *e = &s->state.executing;
     struct pliant_next next = next_of_manager(&e->manager, PLIANT_REASON_RESCALE);
 
     if (!s->way->rescales)
-        next = (struct pliant_next){.decision = PLIANT_REASON_NOT_ENOUGH_RESOURCES,
-                                    .at_ms = s->scheduling.line.timeout.at_ms,
+        next = (struct pliant_next){.decision = deadline_armed(timeout)
+                                                    ? PLIANT_REASON_NOT_ENOUGH_RESOURCES
+                                                    : PLIANT_REASON_NONE,
+                                    .at_ms = timeout->at_ms,
                                     .phase = ""};
 
     if (e->drain.pending) {
