@@ -583,6 +583,22 @@ uint64_t pliant_node_incarnation(const struct pliant_sched *s, pliant_node_id no
     return found ? found->incarnation : 0;
 }
 
+size_t pliant_blocked(const struct pliant_sched *s, struct pliant_blocked *ret, size_t n)
+{
+    size_t i = 0;
+
+    for (uint32_t row = 0; i < s->pool.n_blocked && row < s->pool.nodes.n; row++) {
+        const struct pool_node *node = s->pool.nodes.v[row];
+
+        if (!node || node->blocked_until_ms == PLIANT_NEVER)
+            continue;
+        if (i < n)
+            ret[i] = (struct pliant_blocked){{row + 1}, node->blocked_until_ms};
+        i++;
+    }
+    return i;
+}
+
 static const struct pool_slot *slot_of(const struct pliant_sched *s, pliant_slot_id slot)
 {
     if (slot.v == 0 || slot.v > s->pool.slots.n || s->pool.slots.v[slot.v - 1].node == POOL_NONE)
