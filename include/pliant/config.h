@@ -147,11 +147,11 @@ struct pliant_config {
     struct pliant_restart_config creation_retry;
     int64_t cancellation_timeout_ms; /* 0: no bound */
     enum pliant_failover adaptive_failover;
-    enum pliant_failover failover_strategy; /* of the default scheduler */
-    bool release_results;                   /* the same: those that nobody will read any more */
+    enum pliant_failover failover_strategy; /* not of the adaptive scheduler, ... */
+    bool release_results;                   /* ... nor this: what nobody will read any more */
     char failure_labels[PLIANT_FAILURE_LABELS_MAX + 1]; /* rules as text; "": none */
 
-    /* speculative execution, of batch jobs */
+    /* speculative execution, of jobs without pipelined edges */
     struct {
         bool enabled;
         int64_t max_attempts; /* of one task at a time, the original included; >= 1 */
@@ -170,7 +170,7 @@ struct pliant_config {
 
     /* slots and histories */
     int64_t slot_idle_timeout_ms;
-    int64_t slot_request_timeout_ms; /* of the default scheduler */
+    int64_t slot_request_timeout_ms; /* not of the adaptive scheduler */
     int64_t rescale_history_size;    /* <= 0: off */
     int64_t exception_history_size;  /* >= 0 */
 

@@ -63,7 +63,7 @@ struct pliant_edge_spec {
     enum pliant_exchange exchange;
     enum pliant_partitioner partitioner;
     uint32_t input;  /* edges of one logical input of their consumer (a union) share a number, from
-                      * 1; 0:  an input of its own */
+                      * 1; 0: an input of its own */
     bool splittable; /* records of one key may be read by several tasks: the side of a join that a
                       * skewed key is split on */
 };
@@ -98,8 +98,7 @@ PLIANT_API int pliant_job_check(const struct pliant_job *job, const struct plian
 /* Of an id or a name that is not the job's: NULL, unset, 0. Texts live as long as the job. */
 PLIANT_API const char *pliant_job_name(const struct pliant_job *job);
 PLIANT_API bool pliant_job_is_group(const struct pliant_job *job); /* a worker group */
-/* It has edges, and all of them are blocking: AdaptiveBatch is its scheduler, unless one is named.
- */
+/* It has edges, all of them blocking: AdaptiveBatch is its scheduler, unless one is named. */
 PLIANT_API bool pliant_job_is_batch(const struct pliant_job *job);
 PLIANT_API uint32_t pliant_job_vertices(const struct pliant_job *job); /* ids are 1..this */
 PLIANT_API uint32_t pliant_job_groups(const struct pliant_job *job);

@@ -4,9 +4,12 @@
  * `volume` bytes a task, within bounds, cut where the data can be cut.
  *
  * Shapes  bytes[p * subpartitions + s] of an input, or NULL where only sums[s], over the
- * partitions, were kept: enough for inputs of which batch_needs_matrix() is false Units   bytes,
- * int64_t Owner   batch_plan_free() Errors  -EINVAL: what no scheduler could run (bounds that
- * contradict, inputs that don't match); -ENOMEM Source  section 5 of the rules of failover
+ *         partitions, were kept: enough for inputs of which batch_needs_matrix() is false
+ * Units   bytes, int64_t
+ * Owner   batch_plan_free()
+ * Errors  -EINVAL: what no scheduler could run (bounds that contradict, inputs that don't match);
+ *         -ENOMEM
+ * Source  section 5 of the rules of failover
  */
 #ifndef PLIANT_ALLOCATOR_BATCH_H
 #define PLIANT_ALLOCATOR_BATCH_H

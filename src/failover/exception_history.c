@@ -136,6 +136,18 @@ int failures_add_first(struct failures *f, const struct pliant_failure_item *ite
     return 0;
 }
 
+bool failures_has(const struct failures *f, const struct pliant_failure_item *item)
+{
+    for (size_t i = 0; i < f->present.items.n; i++) {
+        struct pliant_task task = f->present.items.v[i].task;
+
+        if (task.vertex.v == item->task.vertex.v && task.subtask == item->task.subtask &&
+            task.attempt == item->task.attempt)
+            return true;
+    }
+    return false;
+}
+
 void failures_show(struct failure_entry *entry)
 {
     entry->view = (struct pliant_failure){

@@ -52,6 +52,9 @@ static inline bool failures_empty(const struct failures *f)
     return f->present.items.n == 0;
 }
 
+/* Is there a present failure of the same attempt? */
+bool failures_has(const struct failures *f, const struct pliant_failure_item *item);
+
 /* The present failures become an entry; *ret is it, or NULL if there was none, or no history is
  * kept. Valid until the next call. */
 int failures_archive(struct failures *f, const struct pliant_failure **ret);

@@ -66,6 +66,13 @@ static size_t finished(const struct slow_attempt *attempts, size_t n, struct eff
     return found;
 }
 
+static int64_t times(int64_t time_ms, double multiplier)
+{
+    double product = (double)time_ms * multiplier;
+
+    return product >= (double)INT64_MAX ? INT64_MAX : (int64_t)product;
+}
+
 static struct effort baseline(const struct slow_limits *l, uint32_t n_tasks, struct effort *done,
                               size_t n_done)
 {
@@ -76,7 +83,7 @@ static struct effort baseline(const struct slow_limits *l, uint32_t n_tasks, str
         return base;
     sort_efforts(done, n_done);
     base = done[(count < n_done ? count : n_done) / 2];
-    base.time_ms = (int64_t)((double)base.time_ms * l->multiplier);
+    base.time_ms = times(base.time_ms, l->multiplier);
     return base;
 }
 
@@ -85,24 +92,29 @@ static bool still_works(enum pliant_task_state state)
     return state > PLIANT_TASK_CREATED && state < PLIANT_TASK_CANCELING;
 }
 
+bool slow_tasks_comparable(const struct slow_limits *l, uint32_t n_tasks, uint32_t n_finished)
+{
+    return n_finished < n_tasks && (double)n_finished / (double)n_tasks >= l->ratio;
+}
+
 int slow_tasks_find(const struct slow_limits *l, uint32_t n_tasks,
                     const struct slow_attempt *attempts, size_t n, const struct pliant_alloc *a,
                     bool *slow)
 {
     struct effort *done = mem_resize(a, NULL, n + 1, sizeof *done), base;
     size_t n_done;
-    bool decided;
+    bool comparable;
 
     if (!done)
         return -ENOMEM;
     n_done = finished(attempts, n, done);
-    decided = n_done < n_tasks && (double)n_done >= (double)n_tasks * l->ratio;
+    comparable = slow_tasks_comparable(l, n_tasks, (uint32_t)n_done);
     base = baseline(l, n_tasks, done, n_done);
     for (size_t i = 0; i < n; i++) {
         struct effort own = {attempts[i].time_ms, attempts[i].bytes};
 
-        slow[i] = decided && still_works(attempts[i].state) && own.time_ms >= l->lower_bound_ms &&
-                  compare(&own, &base) >= 0;
+        slow[i] = comparable && still_works(attempts[i].state) &&
+                  own.time_ms >= l->lower_bound_ms && compare(&own, &base) >= 0;
     }
     mem_free(a, done);
     return 0;

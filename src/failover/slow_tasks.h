@@ -27,6 +27,9 @@ struct slow_attempt {
     int64_t bytes;   /* of input, or SLOW_BYTES_UNKNOWN */
 };
 
+/* Have enough of its tasks finished, and not all? Else none is slow. */
+bool slow_tasks_comparable(const struct slow_limits *limits, uint32_t n_tasks, uint32_t n_finished);
+
 /* slow[i] says it of attempt i. `n_tasks` is the parallelism of the vertex. */
 int slow_tasks_find(const struct slow_limits *limits, uint32_t n_tasks,
                     const struct slow_attempt *attempts, size_t n, const struct pliant_alloc *a,

@@ -106,30 +106,14 @@ static void tell_nobody(void *ctx, uint32_t region)
 
 static bool make_room(struct inputs *in)
 {
-    size_t tasks = topology_tasks(in->topology), groups = in->topology->n_groups,
-           regions = in->regions->n;
+    const struct topology *t = in->topology;
 
-    if (tasks > in->cap_tasks) {
-        tasks = vec_grown(in->cap_tasks, tasks);
-        if (!array_grow(in->alloc, &in->finished, in->cap_tasks, tasks, sizeof *in->finished))
-            return false;
-        in->cap_tasks = tasks;
-    }
-    if (groups > in->cap_groups) {
-        groups = vec_grown(in->cap_groups, groups);
-        if (!array_grow(in->alloc, &in->open_producers, in->cap_groups, groups,
-                        sizeof *in->open_producers))
-            return false;
-        in->cap_groups = groups;
-    }
-    if (regions > in->cap_regions) {
-        regions = vec_grown(in->cap_regions, regions);
-        if (!array_grow(in->alloc, &in->open_reads, in->cap_regions, regions,
-                        sizeof *in->open_reads))
-            return false;
-        in->cap_regions = regions;
-    }
-    return true;
+    return array_reserve(in->alloc, &in->finished, &in->cap_tasks, topology_tasks(t),
+                         sizeof *in->finished) &&
+           array_reserve(in->alloc, &in->open_producers, &in->cap_groups, t->n_groups,
+                         sizeof *in->open_producers) &&
+           array_reserve(in->alloc, &in->open_reads, &in->cap_regions, in->regions->n,
+                         sizeof *in->open_reads);
 }
 
 static void open_edge(struct inputs *in, uint32_t edge)

@@ -39,28 +39,14 @@ static void count_region(struct releases *l, uint32_t region, bool open, const s
 
 static bool make_room(struct releases *l)
 {
-    size_t tasks = topology_tasks(l->topology), groups = l->topology->n_groups,
-           regions = l->regions->n;
+    const struct topology *t = l->topology;
 
-    if (tasks > l->cap_tasks) {
-        tasks = vec_grown(l->cap_tasks, tasks);
-        if (!array_grow(l->alloc, &l->finished, l->cap_tasks, tasks, sizeof *l->finished))
-            return false;
-        l->cap_tasks = tasks;
-    }
-    if (groups > l->cap_groups) {
-        groups = vec_grown(l->cap_groups, groups);
-        if (!array_grow(l->alloc, &l->open_readers, l->cap_groups, groups, sizeof *l->open_readers))
-            return false;
-        l->cap_groups = groups;
-    }
-    if (regions > l->cap_regions) {
-        regions = vec_grown(l->cap_regions, regions);
-        if (!array_grow(l->alloc, &l->open_tasks, l->cap_regions, regions, sizeof *l->open_tasks))
-            return false;
-        l->cap_regions = regions;
-    }
-    return true;
+    return array_reserve(l->alloc, &l->finished, &l->cap_tasks, topology_tasks(t),
+                         sizeof *l->finished) &&
+           array_reserve(l->alloc, &l->open_readers, &l->cap_groups, t->n_groups,
+                         sizeof *l->open_readers) &&
+           array_reserve(l->alloc, &l->open_tasks, &l->cap_regions, l->regions->n,
+                         sizeof *l->open_tasks);
 }
 
 int releases_add(struct releases *l)

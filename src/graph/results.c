@@ -19,21 +19,10 @@ static void number_partitions(struct results *r, uint32_t vertex)
 
 static bool make_room(struct results *r)
 {
-    size_t tasks = topology_tasks(r->topology), partitions = r->n_partitions;
-
-    if (tasks > r->cap_tasks) {
-        tasks = vec_grown(r->cap_tasks, tasks);
-        if (!array_grow(r->alloc, &r->holder, r->cap_tasks, tasks, sizeof *r->holder))
-            return false;
-        r->cap_tasks = tasks;
-    }
-    if (partitions > r->cap_partitions) {
-        partitions = vec_grown(r->cap_partitions, partitions);
-        if (!array_grow(r->alloc, &r->tracked, r->cap_partitions, partitions, sizeof *r->tracked))
-            return false;
-        r->cap_partitions = partitions;
-    }
-    return true;
+    return array_reserve(r->alloc, &r->holder, &r->cap_tasks, topology_tasks(r->topology),
+                         sizeof *r->holder) &&
+           array_reserve(r->alloc, &r->tracked, &r->cap_partitions, r->n_partitions,
+                         sizeof *r->tracked);
 }
 
 int results_add(struct results *r, uint32_t vertex)

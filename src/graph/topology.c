@@ -179,14 +179,9 @@ static int wire_all(struct topology *t, uint32_t vertex, const struct range *con
 
 static bool number_tasks(struct topology *t, uint32_t vertex, uint32_t parallelism)
 {
-    size_t end = (size_t)t->n_tasks + parallelism, cap = t->vertex_of_cap;
-
-    if (end > cap) {
-        cap = vec_grown(cap, end);
-        if (!array_grow(t->alloc, &t->vertex_of, t->vertex_of_cap, cap, sizeof *t->vertex_of))
-            return false;
-        t->vertex_of_cap = cap;
-    }
+    if (!array_reserve(t->alloc, &t->vertex_of, &t->vertex_of_cap, (size_t)t->n_tasks + parallelism,
+                       sizeof *t->vertex_of))
+        return false;
     t->first_task[vertex] = t->n_tasks;
     t->parallelism[vertex] = parallelism;
     t->n_tasks += parallelism;

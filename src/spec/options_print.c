@@ -146,7 +146,7 @@ static const char markdown_head[] =
     "Durations are a whole number and a unit (d, h, min, s, ms, us, ns; long names too; a number\n"
     "alone is milliseconds), or ISO-8601 such as `PT30S`. Words and units may have any case.\n";
 
-static const char markdown_tail[] =
+static const char label_rules[] =
     "\n## Rules of pliant.failure-labels\n\n"
     "A rule is conditions, an arrow, and labels; rules are divided by `;` or stand on lines of "
     "their own:\n\n"
@@ -169,17 +169,23 @@ static const char markdown_tail[] =
     "all its\nconditions do. Rules are looked at in their order, and for each key the first that "
     "holds gives the\nvalue: put what is special first. A pattern or value with `,`, `;` or `->` "
     "in it stands between quotation\nmarks; there is no way to write a quotation mark in them but "
-    "`?`. Keys are up to " LABEL_NUMBER(LABEL_KEY_MAX) " letters, digits and\n`_ . - /`, values up "
-                                                       "to " LABEL_NUMBER(
-                                                           LABEL_VALUE_MAX) " bytes; there are at "
-                                                                            "most " LABEL_NUMBER(LABEL_RULES_MAX) " rules with " LABEL_NUMBER(LABEL_CONDITIONS_MAX) " conditions, " LABEL_NUMBER(
-                                                                                LABELS_MAX) " label"
-                                                                                            "s "
-                                                                                            "and"
-                                                                                            " " LABEL_NUMBER(LABEL_KEYS_MAX) " keys in all,\nin " LABEL_NUMBER(PLIANT_FAILURE_LABELS_MAX) " bytes.\n\n"
-                                                                                                                                                                                          "Failures have their labels in the exception history, concurrent failures too, and in what is "
-                                                                                                                                                                                          "told of\nthem: `pliantctl failures`, the `failure` event, the log, `pliant-sim run`. Whether "
-                                                                                                                                                                                          "the job restarts does not\ndepend on them.\n";
+    "`?`. ";
+
+static const char label_uses[] =
+    "Failures have their labels in the exception history, concurrent failures too, and in what is "
+    "told of\nthem: `pliantctl failures`, the `failure` event, the log, `pliant-sim run`. Whether "
+    "the job restarts does not\ndepend on them.\n";
+
+static void print_markdown_tail(FILE *out)
+{
+    fputs(label_rules, out);
+    fprintf(out,
+            "Keys are up to %d letters, digits and\n`_ . - /`, values up to %d bytes; there are at "
+            "most %d rules with %d conditions, %d labels and %d keys in all,\nin %d bytes.\n\n",
+            LABEL_KEY_MAX, LABEL_VALUE_MAX, LABEL_RULES_MAX, LABEL_CONDITIONS_MAX, LABELS_MAX,
+            LABEL_KEYS_MAX, PLIANT_FAILURE_LABELS_MAX);
+    fputs(label_uses, out);
+}
 
 static int print_all_json(FILE *out)
 {
@@ -213,7 +219,7 @@ int options_print(FILE *out, enum options_format format)
     for (size_t i = 0; (o = pliant_option_at(i)) != NULL; i++)
         print(out, o);
     if (format == OPTIONS_MARKDOWN)
-        fputs(markdown_tail, out);
+        print_markdown_tail(out);
     if (fflush(out) != 0 || ferror(out))
         return -(errno ? errno : EIO);
     return 0;

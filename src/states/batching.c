@@ -255,13 +255,13 @@ static void inputs_change(struct pliant_sched *s, uint32_t producer, bool done)
 
 void batching_task_done(struct pliant_sched *s, uint32_t v)
 {
-    if (--s->batching.vertices[v].n_open == 0)
+    if (s->batching.vertices && --s->batching.vertices[v].n_open == 0)
         inputs_change(s, v, true);
 }
 
 void batching_task_undone(struct pliant_sched *s, uint32_t v)
 {
-    if (s->batching.vertices[v].n_open++ == 0)
+    if (s->batching.vertices && s->batching.vertices[v].n_open++ == 0)
         inputs_change(s, v, false);
 }
 
@@ -485,7 +485,7 @@ static int decide(struct pliant_sched *s, uint32_t v)
 
 void batching_decide_sources(struct pliant_sched *s)
 {
-    for (uint32_t k = 0; k < s->job->n_vertices && !s->no_memory; k++)
+    for (uint32_t k = 0; s->batching.vertices && k < s->job->n_vertices && !s->no_memory; k++)
         if (s->batching.vertices[s->job->topological[k]].missing == 0)
             decide(s, s->job->topological[k]); /* it can't fail: there is nothing to contradict */
 }
@@ -615,6 +615,8 @@ const char *batching_check(const struct pliant_sched *s)
     const char *broken = NULL;
     int64_t total = 0;
 
+    if (!s->batching.vertices)
+        return s->way->decides ? "nobody decides" : NULL;
     for (uint32_t v = 0; !broken && v < s->job->n_vertices; v++)
         broken = check_vertex(s, v);
     for (uint32_t e = 0; !broken && e < s->job->n_edges; e++)

@@ -32,7 +32,7 @@ struct batching_vertex {
 
 struct batching {
     const struct pliant_alloc *alloc;
-    struct batching_vertex *vertices; /* NULL: no graph */
+    struct batching_vertex *vertices; /* NULL: no graph, or another way: nothing is decided */
     struct sizes *sizes; /* [edges] from when the producer has its tasks until the consumer has */
     struct VEC(uint32_t) order; /* vertices that have their tasks, as they got them */
     struct VEC(uint32_t) ready; /* to be decided in this step */
@@ -70,7 +70,7 @@ const struct batch_range *batching_reads(const struct pliant_sched *s, uint32_t 
 /* Bytes that a task reads, or -1: unknown [6.1]. */
 static inline int64_t batching_input_bytes(const struct batching *b, uint32_t v, uint32_t subtask)
 {
-    return b->vertices[v].input_bytes[subtask];
+    return b->vertices ? b->vertices[v].input_bytes[subtask] : -1;
 }
 
 /* For who reads a snapshot: this vertex has got its tasks like this; the plan and input_bytes pass

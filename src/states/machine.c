@@ -604,8 +604,7 @@ static void deliver(struct pliant_sched *s, const struct pliant_event *ev)
         task_end_of_data(s, ev->task);
         return;
     case PLIANT_EV_TASK_FINISHED:
-        if (s->way->decides)
-            batching_wrote(s, ev);
+        batching_wrote(s, ev);
         task_became(s, ev->finished.task, PLIANT_TASK_FINISHED);
         return;
     case PLIANT_EV_TASK_CANCELED:
@@ -658,8 +657,8 @@ int machine_step(struct pliant_sched *s, int64_t now_ms, const struct pliant_eve
     line_watch(s);
     run_due(s);
     line_watch(s);
-    if (s->way->decides && s->state.id == PLIANT_EXECUTING)
-        declare(s); /* slots may have been closed */
+    if (s->state.id == PLIANT_EXECUTING)
+        declare(s); /* slots may have been closed, attempts have ended */
     return_reclaimed(s);
     return s->no_memory ? -ENOMEM : 0;
 }

@@ -88,19 +88,6 @@ void regional_begin(struct pliant_sched *s)
         r->on = true;
 }
 
-static bool owner_room(struct regional *r)
-{
-    size_t cap;
-
-    if (r->regions.n <= r->owner_cap)
-        return true;
-    cap = vec_grown(r->owner_cap, r->regions.n);
-    if (!array_grow(r->alloc, &r->owner, r->owner_cap, cap, sizeof *r->owner))
-        return false;
-    r->owner_cap = cap;
-    return true;
-}
-
 void regional_add(struct pliant_sched *s, uint32_t vertex, uint32_t parallelism,
                   const struct range *const *ranges)
 {
@@ -108,7 +95,7 @@ void regional_add(struct pliant_sched *s, uint32_t vertex, uint32_t parallelism,
 
     if (topology_add(&r->topology, vertex, parallelism, ranges) < 0 ||
         regions_add_single(&r->regions, parallelism) < 0 || restart_search_add(&r->search) < 0 ||
-        !owner_room(r))
+        !array_reserve(r->alloc, &r->owner, &r->owner_cap, r->regions.n, sizeof *r->owner))
         sched_no_memory(s);
 }
 
@@ -201,7 +188,7 @@ void regional_attempt_down(struct pliant_sched *s, uint32_t v, uint32_t i, bool 
     if (!r->on || s->state.id != PLIANT_EXECUTING)
         return;
     task = regional_flat(r, v, i);
-    serial = r->owner[r->regions.of_task[task]];
+    serial = regional_owner(r, task);
     if (serial != 0)
         plan_of(r, serial)->open--;
     else if (falls)
@@ -334,32 +321,37 @@ void regional_plan(struct pliant_sched *s, const struct failure *failure, int64_
 
 /* ---- a plan is carried out ---------------------------------------------------------- */
 
-/* Tasks of the plan's own regions, in the order in which they start [S-EXE-1]. */
-struct sort_item *regional_tasks(struct pliant_sched *s, uint32_t serial, size_t *ret_n)
+struct sort_item *regional_in_order(struct pliant_sched *s, const uint32_t *regions,
+                                    size_t n_regions, uint32_t owner, size_t *ret_n)
 {
-    const struct regional *r = &s->regional;
-    const struct restart_plan *plan = plan_of(&s->regional, serial);
+    const struct regions *r = &s->regional.regions;
+    const struct topology *t = &s->regional.topology;
     size_t most = 0, n = 0;
     struct sort_item *items;
 
-    for (size_t k = 0; k < plan->regions.n; k++)
-        most += r->regions.first[plan->regions.v[k] + 1] - r->regions.first[plan->regions.v[k]];
+    for (size_t k = 0; k < n_regions; k++)
+        most += r->first[regions[k] + 1] - r->first[regions[k]];
     items = outbox_block(s, 2 * most + 1, sizeof *items);
-    for (size_t k = 0; items && k < plan->regions.n; k++) {
-        uint32_t region = plan->regions.v[k];
+    for (size_t k = 0; items && k < n_regions; k++) {
+        if (s->regional.owner[regions[k]] != owner)
+            continue;
+        for (uint32_t m = r->first[regions[k]]; m < r->first[regions[k] + 1]; m++) {
+            uint32_t task = r->members[m], v = t->vertex_of[task];
 
-        for (uint32_t m = r->regions.first[region];
-             r->owner[region] == serial && m < r->regions.first[region + 1]; m++) {
-            uint32_t task = r->regions.members[m], v = r->topology.vertex_of[task];
-
-            items[n++] =
-                (struct sort_item){s->topological_rank[v], task - r->topology.first_task[v], v};
+            items[n++] = (struct sort_item){s->topological_rank[v], task - t->first_task[v], v};
         }
     }
     if (items)
-        sort_items(items, items + n, n);
+        sort_items(items, items + most, n);
     *ret_n = n;
     return items;
+}
+
+struct sort_item *regional_tasks(struct pliant_sched *s, uint32_t serial, size_t *ret_n)
+{
+    const struct restart_plan *plan = plan_of(&s->regional, serial);
+
+    return regional_in_order(s, plan->regions.v, plan->regions.n, serial, ret_n);
 }
 
 /* Forget plans that are done, from the oldest on. */

@@ -71,9 +71,21 @@ static inline bool regional_pending(const struct regional *r)
     return r->n_pending > 0;
 }
 
+/* The serial of the last plan. */
+static inline uint32_t regional_last(const struct regional *r)
+{
+    return r->base + (uint32_t)r->plans.n - 1;
+}
+
 static inline uint32_t regional_flat(const struct regional *r, uint32_t vertex, uint32_t subtask)
 {
     return r->topology.first_task[vertex] + subtask;
+}
+
+/* The serial of the plan that restarts a task (flat); 0: none does. */
+static inline uint32_t regional_owner(const struct regional *r, uint32_t task)
+{
+    return r->owner[r->regions.of_task[task]];
 }
 
 struct task *regional_task(struct pliant_sched *s, uint32_t task, uint32_t *ret_vertex,
@@ -100,8 +112,11 @@ struct available {
 struct state regional_look(struct pliant_sched *s);
 struct state regional_on_due(struct pliant_sched *s, struct deadline *due);
 
-/* For who carries a plan out: tasks of the regions that it still owns, in the order in which they
- * start; it is done. */
+/* Tasks of those of these regions that `owner` restarts (0: nobody), in the order in which they
+ * start [S-EXE-1]: `value` is the vertex's index, `minor` the subtask. NULL: no memory. */
+struct sort_item *regional_in_order(struct pliant_sched *s, const uint32_t *regions,
+                                    size_t n_regions, uint32_t owner, size_t *ret_n);
+/* For who carries a plan out: the tasks of the regions that it still owns; it is done. */
 struct sort_item *regional_tasks(struct pliant_sched *s, uint32_t serial, size_t *ret_n);
 void regional_finish(struct pliant_sched *s, uint32_t serial);
 

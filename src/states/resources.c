@@ -42,17 +42,18 @@ bool achievable_is_target(struct pliant_sched *s)
  * for a job that has ended. */
 uint64_t desired_slots(const struct pliant_sched *s)
 {
-    uint64_t open = (uint64_t)(s->graph.n_tasks - s->graph.n_finished) + s->graph.rivals.n +
-                    s->pool.n_free_blocked;
+    uint64_t open;
 
-    if (!s->way->decides)
+    if (!s->way->single)
         return s->bounds.desired;
+    open = (uint64_t)(s->graph.n_tasks - s->graph.n_finished) + s->graph.rivals.n +
+           s->pool.n_free_blocked;
     return open > 0 ? open : 1;
 }
 
 uint64_t minimal_slots(const struct pliant_sched *s)
 {
-    return s->way->decides ? 1 : s->bounds.minimal;
+    return s->way->single ? 1 : s->bounds.minimal;
 }
 
 void declare(struct pliant_sched *s)

@@ -297,6 +297,7 @@ struct state_ops {
 struct way {
     bool rescales;                                 /* parallelism follows the slots */
     bool decides;                                  /* ... the data that a vertex reads */
+    bool single;                                   /* each task is a region, in a slot of its own */
     struct state (*start)(struct pliant_sched *s); /* in Created */
     void (*find)(struct pliant_sched *s);  /* the regions of a graph that begins or is read */
     void (*begin)(struct pliant_sched *s); /* the first tasks start */

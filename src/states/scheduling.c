@@ -49,15 +49,9 @@ void scheduling_leave(struct pliant_sched *s)
 static bool phase_room(struct pliant_sched *s)
 {
     struct scheduling *g = &s->scheduling;
-    size_t cap = g->phase_cap, regions = s->regional.regions.n;
 
-    if (regions <= cap)
-        return true;
-    cap = vec_grown(cap, regions);
-    if (!array_grow(s->alloc, &g->phase, g->phase_cap, cap, sizeof *g->phase))
-        return false;
-    g->phase_cap = cap;
-    return true;
+    return array_reserve(s->alloc, &g->phase, &g->phase_cap, s->regional.regions.n,
+                         sizeof *g->phase);
 }
 
 /* Without rewiring: parallelism is what the job says, or will follow from its data, and so is every
@@ -149,8 +143,7 @@ static void begin(struct pliant_sched *s)
 {
     find(s);
     s->deployed_at_ms = s->clock.now_ms;
-    if (s->scheduling.on && s->way->decides)
-        batching_decide_sources(s);
+    batching_decide_sources(s);
     for (uint32_t v = 0; s->scheduling.on && v < s->job->n_vertices; v++)
         scheduling_ask_vertex(s, v);
     declare(s);
@@ -161,7 +154,7 @@ static struct state look(struct pliant_sched *s)
 {
     struct state next = regional_pending(&s->regional) ? regional_look(s) : STAY;
 
-    if (next.id == STATE_STAY && s->way->decides)
+    if (next.id == STATE_STAY)
         next = batching_look(s);
     if (next.id == STATE_STAY)
         next = drain_consider(s); /* who has to leave a node goes first */
@@ -170,11 +163,6 @@ static struct state look(struct pliant_sched *s)
         serve(s);
     }
     return next;
-}
-
-static struct state resources(struct pliant_sched *s)
-{
-    return look(s);
 }
 
 /* ---- results ---------------------------------------------------------------------------- */
@@ -219,8 +207,8 @@ static void task_down(struct pliant_sched *s, uint32_t v, uint32_t i)
     regional_task_down(s, v, i);
     if (s->graph.vertices[v].tasks[i].state != PLIANT_TASK_FINISHED) {
         results_forget_task(&g->results, task);
-    } else if (s->regional.owner[s->regional.regions.of_task[task]] == 0) {
-        if (s->way->decides && !g->inputs.finished[task])
+    } else if (regional_owner(&s->regional, task) == 0) {
+        if (!g->inputs.finished[task])
             batching_task_done(s, v);
         inputs_finished(&g->inputs, task, ready, s);
         releases_finished(&g->releases, task, release, s);
@@ -271,7 +259,7 @@ static void owned(struct pliant_sched *s, uint32_t region)
     for (uint32_t k = r->first[region]; k < r->first[region + 1]; k++) {
         uint32_t task = r->members[k];
 
-        if (s->way->decides && g->inputs.finished[task])
+        if (g->inputs.finished[task])
             batching_task_undone(s, s->regional.topology.vertex_of[task]);
         inputs_unfinished(&g->inputs, task, waits, s);
         releases_unfinished(&g->releases, task);
@@ -296,9 +284,9 @@ static bool available(const void *ctx, uint32_t edge, uint32_t producer)
 static bool has_yet_to_read(struct pliant_sched *s, uint32_t vertex, uint32_t subtask)
 {
     enum pliant_task_state state = s->graph.vertices[vertex].tasks[subtask].state;
-    uint32_t region = s->regional.regions.of_task[regional_flat(&s->regional, vertex, subtask)];
 
-    return s->regional.owner[region] != 0 || state == PLIANT_TASK_CREATED ||
+    return regional_owner(&s->regional, regional_flat(&s->regional, vertex, subtask)) != 0 ||
+           state == PLIANT_TASK_CREATED ||
            (state >= PLIANT_TASK_CANCELING && state != PLIANT_TASK_FINISHED);
 }
 
@@ -344,8 +332,7 @@ static bool lose_results_of(struct pliant_sched *s, const struct pool_node *node
         if (!results_tracked(&g->results, edge, p) || g->results.holder[task] != node->arrival)
             continue;
         results_forget(&g->results, edge, p);
-        if (s->state.id != PLIANT_EXECUTING ||
-            s->regional.owner[s->regional.regions.of_task[task]] != 0)
+        if (s->state.id != PLIANT_EXECUTING || regional_owner(&s->regional, task) != 0)
             continue;
         if (to_all ? waited_for : any_has_yet_to_read(s, edge, topology_consumers(t, edge, p))) {
             result_lost(s, node, reason, task);
@@ -388,6 +375,36 @@ static void begin_entry(struct pliant_sched *s)
         emit(s, PLIANT_ACT_FAILURE)->failure.entry = entry;
 }
 
+static void begin_attempt(struct pliant_sched *s)
+{
+    s->restarts++;
+    begin_entry(s);
+}
+
+/* Was it told before, of an attempt that is current yet? Of a region that `owner` restarts, or 0:
+ * any. */
+static bool carries(const struct pliant_sched *s, const struct pliant_failure_item *item,
+                    uint32_t owner)
+{
+    const struct task *task = execution_current(&s->graph, item->task);
+    uint32_t v = item->task.vertex.v - 1, i = item->task.subtask;
+
+    return task && task->state == PLIANT_TASK_FAILED &&
+           (owner == 0 || regional_owner(&s->regional, regional_flat(&s->regional, v, i)) == owner);
+}
+
+/* Failures of other entries that are concurrent to the present one as well [3.6]. */
+static void repeat_failures(struct pliant_sched *s, uint32_t owner)
+{
+    const struct pliant_failure *entry;
+
+    for (size_t e = 0; (entry = failures_at(&s->failures, e)); e++)
+        for (uint32_t i = 0; i < entry->n; i++)
+            if (carries(s, &entry->items[i], owner) &&
+                !failures_has(&s->failures, &entry->items[i]))
+                failure_record(s, &entry->items[i]);
+}
+
 /* Nobody decided on them while the job was stopping. */
 static void find_fallen(struct pliant_sched *s)
 {
@@ -399,26 +416,32 @@ static void find_fallen(struct pliant_sched *s)
     }
 }
 
+/* What is in the present list belongs to decisions from now on. */
+static void decided(struct pliant_sched *s)
+{
+    s->regional.n_decided = (uint32_t)s->failures.present.items.n;
+}
+
 static struct state restart(struct pliant_sched *s, const struct failure *failure,
                             const struct failover_decision *decision)
 {
     bool stopping = s->state.id == PLIANT_STOP_WITH_SAVEPOINT;
+    bool others_wait = regional_pending(&s->regional);
     enum pliant_job_status before = pliant_job_status(s);
+    struct checkpointing *c =
+        stopping ? &s->state.stopping.checkpointing : &s->state.executing.checkpointing;
 
     if (stopping)
         find_fallen(s);
-    if (decision->new_attempt) {
-        s->restarts++;
-        begin_entry(s);
-    }
-    s->regional.n_decided = (uint32_t)s->failures.present.items.n;
-    if (stopping) {
-        checkpointing_abort(s, &s->state.stopping.checkpointing, failure->why.reason);
-        regional_plan(s, failure, decision->backoff_ms, concerns_all(s, failure));
-        return executing_again(s, &s->state.stopping.checkpointing, failure->why);
-    }
-    checkpointing_abort(s, &s->state.executing.checkpointing, failure->why.reason);
+    if (decision->new_attempt)
+        begin_attempt(s);
+    checkpointing_abort(s, c, failure->why.reason);
     regional_plan(s, failure, decision->backoff_ms, concerns_all(s, failure));
+    if (decision->new_attempt && others_wait)
+        repeat_failures(s, regional_last(&s->regional));
+    decided(s);
+    if (stopping)
+        return executing_again(s, c, failure->why);
     tell_status(s, before);
     return look(s);
 }
@@ -432,11 +455,9 @@ static struct state failed_locally(struct pliant_sched *s, const struct failure 
 
     if (next.id != STATE_STAY || s->no_memory)
         return next;
-    if (decision.new_attempt) {
-        s->restarts++;
-        begin_entry(s);
-    }
-    s->regional.n_decided = (uint32_t)s->failures.present.items.n;
+    if (decision.new_attempt)
+        begin_attempt(s);
+    decided(s);
     if (!regional_pending(&s->regional)) {
         failure_archive(s);
         s->regional.n_decided = 0;
@@ -513,12 +534,7 @@ static void gives_up(struct pliant_sched *s, const struct failure *failure, enum
         emit(s, PLIANT_ACT_FAILURE)->failure.entry = entry;
     failure_record(s, &(struct pliant_failure_item){
                           .at_ms = s->clock.now_ms, .reason = (uint8_t)why, .cause = cause});
-    for (uint32_t i = 0; entry && i < entry->n; i++) {
-        const struct task *task = execution_current(&s->graph, entry->items[i].task);
-
-        if (task && task->state == PLIANT_TASK_FAILED)
-            failure_record(s, &entry->items[i]);
-    }
+    repeat_failures(s, 0);
 }
 
 /* ---- moves ------------------------------------------------------------------------------ */
@@ -562,13 +578,13 @@ static bool fits(const struct pliant_sched *s)
 }
 
 #define SCHEDULING_WAY                                                                             \
-    .start = start, .find = find, .begin = begin, .look = look, .resources = resources,            \
+    .start = start, .find = find, .begin = begin, .look = look, .resources = look,                 \
     .task_down = task_down, .node_lost = node_lost, .available = available, .owned = owned,        \
     .failed = failed, .carry_out = carry_out, .restart = restart, .gives_up = gives_up,            \
     .move = move, .fits = fits
 
 const struct way default_way = {SCHEDULING_WAY};
-const struct way batch_way = {SCHEDULING_WAY, .decides = true};
+const struct way batch_way = {SCHEDULING_WAY, .decides = true, .single = true};
 
 /* ---- snapshots, invariants -------------------------------------------------------------- */
 
@@ -586,8 +602,7 @@ void scheduling_had_finished(struct pliant_sched *s, uint32_t task)
 {
     struct scheduling *g = &s->scheduling;
 
-    if (s->way->decides)
-        batching_task_done(s, s->regional.topology.vertex_of[task]);
+    batching_task_done(s, s->regional.topology.vertex_of[task]);
     inputs_finished(&g->inputs, task, nobody, NULL);
     releases_finished(&g->releases, task, nothing, NULL);
 }
@@ -675,7 +690,7 @@ const char *scheduling_check(const struct pliant_sched *const_s)
     broken = check_regions(s);
     if (!broken)
         broken = line_check(s);
-    if (!broken && s->way->decides)
+    if (!broken)
         broken = batching_check(s);
     return broken ? broken : check_inputs(s);
 }

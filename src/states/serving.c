@@ -57,8 +57,8 @@ void line_begin(struct pliant_sched *s)
     l->offered = s->pool.n_offered;
     for (size_t e = 0; e < s->job->n_edges; e++)
         l->finite |= s->job->edges[e].exchange == PLIANT_BLOCKING;
-    l->finite |= s->way->decides;
-    if (!s->way->decides && !number_units(s))
+    l->finite |= s->way->single;
+    if (!s->way->single && !number_units(s))
         sched_no_memory(s);
     line_add(s);
 }
@@ -66,15 +66,9 @@ void line_begin(struct pliant_sched *s)
 void line_add(struct pliant_sched *s)
 {
     struct line *l = &s->scheduling.line;
-    size_t cap = l->place_cap, regions = s->regional.regions.n;
 
-    if (regions <= cap)
-        return;
-    cap = vec_grown(cap, regions);
-    if (!array_grow(s->alloc, &l->place, l->place_cap, cap, sizeof *l->place))
+    if (!array_reserve(s->alloc, &l->place, &l->place_cap, s->regional.regions.n, sizeof *l->place))
         sched_no_memory(s);
-    else
-        l->place_cap = cap;
 }
 
 /* ---- how many slots does a region need? ------------------------------------------------- */
@@ -112,7 +106,7 @@ static uint32_t count_units(struct pliant_sched *s, uint32_t region, bool only_h
     struct line *l = &s->scheduling.line;
     uint32_t n = 0;
 
-    if (s->way->decides)
+    if (s->way->single)
         return 1;
     next_round(l);
     for (uint32_t k = r->first[region]; k < r->first[region + 1]; k++) {
@@ -126,33 +120,48 @@ static uint32_t count_units(struct pliant_sched *s, uint32_t region, bool only_h
     return n;
 }
 
+/* Its homeless units that nobody has claimed in this round. */
+static uint32_t claim_units(struct pliant_sched *s, uint32_t region)
+{
+    const struct regions *r = &s->regional.regions;
+    uint32_t n = 0;
+
+    for (uint32_t k = r->first[region]; k < r->first[region + 1]; k++) {
+        uint32_t *unit = unit_of(s, r->members[k]);
+
+        if (*unit == s->scheduling.line.round || *unit == CLAIMED || !homeless(s, r->members[k]))
+            continue;
+        *unit = CLAIMED;
+        n++;
+    }
+    return n;
+}
+
+static void settle_claim(struct pliant_sched *s, uint32_t region, bool granted)
+{
+    const struct regions *r = &s->regional.regions;
+
+    for (uint32_t k = r->first[region]; k < r->first[region + 1]; k++) {
+        uint32_t *unit = unit_of(s, r->members[k]);
+
+        if (*unit == CLAIMED)
+            *unit = granted ? s->scheduling.line.round : 0;
+    }
+}
+
 /* Free slots that a region needs beside those claimed in this round; they are claimed for it if
  * there are so many. */
 static bool claim(struct pliant_sched *s, uint32_t region, uint32_t *n_free, uint32_t *ret_need)
 {
-    const struct regions *r = &s->regional.regions;
-    struct line *l = &s->scheduling.line;
-    uint32_t need = s->way->decides, last = r->first[region + 1];
+    uint32_t need = s->way->single ? 1 : claim_units(s, region);
+    bool granted = need <= *n_free;
 
-    for (uint32_t k = r->first[region]; !s->way->decides && k < last; k++) {
-        uint32_t *unit = unit_of(s, r->members[k]);
-
-        if (*unit == l->round || *unit == CLAIMED || !homeless(s, r->members[k]))
-            continue;
-        *unit = CLAIMED;
-        need++;
-    }
-    for (uint32_t k = r->first[region]; !s->way->decides && k < last; k++) {
-        uint32_t *unit = unit_of(s, r->members[k]);
-
-        if (*unit == CLAIMED)
-            *unit = need <= *n_free ? l->round : 0;
-    }
+    if (!s->way->single)
+        settle_claim(s, region, granted);
+    if (granted)
+        *n_free -= need;
     *ret_need = need;
-    if (need > *n_free)
-        return false;
-    *n_free -= need;
-    return true;
+    return granted;
 }
 
 /* ---- coming and going ------------------------------------------------------------------- */
@@ -162,8 +171,7 @@ static bool would_do(const struct pliant_sched *s, uint32_t units)
     return s->scheduling.line.finite && units <= s->pool.n_offered;
 }
 
-/* At least 1 ms: with no delay either, a job without slots would restart for ever within one step.
- */
+/* At least 1 ms: with no delay either, a job without slots would restart for ever in one step. */
 static int64_t patience_ends(const struct pliant_sched *s, int64_t since_ms)
 {
     int64_t timeout_ms = s->cfg.slot_request_timeout_ms;
@@ -338,38 +346,16 @@ static void choose_in_line(struct pliant_sched *s, uint32_t *n_free)
 {
     struct line *l = &s->scheduling.line;
     uint32_t least = UINT32_MAX, need;
-    size_t i = l->first;
+    size_t i;
 
-    for (; i<l->v.n && * n_free> 0; i++)
-        if (l->v.v[i].region != LINE_GONE && !choose(s, l->v.v[i].region, n_free, &need) &&
-            need < least)
+    for (i = l->first; *n_free > 0 && i < l->v.n; i++) {
+        uint32_t region = l->v.v[i].region;
+
+        if (region != LINE_GONE && !choose(s, region, n_free, &need) && need < least)
             least = need;
+    }
     if (l->n > 0)
         l->least = i < l->v.n ? 1 : least;
-}
-
-static struct sort_item *tasks_of_chosen(struct pliant_sched *s, size_t *ret_n)
-{
-    const struct line *l = &s->scheduling.line;
-    const struct regions *r = &s->regional.regions;
-    const struct topology *t = &s->regional.topology;
-    size_t most = 0, n = 0;
-    struct sort_item *items;
-
-    for (size_t i = 0; i < l->chosen.n; i++)
-        most += r->first[l->chosen.v[i] + 1] - r->first[l->chosen.v[i]];
-    items = outbox_block(s, 2 * most + 1, sizeof *items);
-    for (size_t i = 0; items && i < l->chosen.n; i++)
-        for (uint32_t k = r->first[l->chosen.v[i]]; k < r->first[l->chosen.v[i] + 1]; k++) {
-            uint32_t v = t->vertex_of[r->members[k]];
-
-            items[n++] =
-                (struct sort_item){s->topological_rank[v], r->members[k] - t->first_task[v], v};
-        }
-    if (items)
-        sort_items(items, items + most, n);
-    *ret_n = n;
-    return items;
 }
 
 /* Those who fit into the free slots; they leave the line. */
@@ -384,7 +370,7 @@ static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
     if (l->n > 0 && n_free >= l->least)
         choose_in_line(s, &n_free);
     tidy(l);
-    return tasks_of_chosen(s, ret_n);
+    return regional_in_order(s, l->chosen.v, l->chosen.n, 0, ret_n);
 }
 
 /* Others of the unit now have a home. */
@@ -406,7 +392,7 @@ static void hint_unit(struct pliant_sched *s, uint32_t v, uint32_t subtask)
 
 static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
 {
-    if (s->way->decides)
+    if (s->way->single)
         seating_take_single(s, tasks, n);
     else
         seating_take(s, tasks, n);
@@ -419,7 +405,7 @@ static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, s
         results_begin(&s->scheduling.results,
                       regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
                       pool_node(&s->pool, node)->arrival);
-        if (!s->way->decides && s->scheduling.line.n > 0)
+        if (!s->way->single && s->scheduling.line.n > 0)
             hint_unit(s, tasks[k].value, tasks[k].minor);
     }
     deploy_tasks(s, tasks, n);

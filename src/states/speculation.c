@@ -73,7 +73,7 @@ static struct task *task_at(const struct pliant_sched *s, uint32_t v, uint32_t i
 
 static bool restarts(const struct pliant_sched *s, uint32_t v, uint32_t i)
 {
-    return s->regional.owner[s->regional.regions.of_task[regional_flat(&s->regional, v, i)]] != 0;
+    return regional_owner(&s->regional, regional_flat(&s->regional, v, i)) != 0;
 }
 
 /* ---- slow tasks ------------------------------------------------------------------------- */
@@ -107,9 +107,7 @@ static void list_attempts(const struct pliant_sched *s, uint32_t v, struct slow_
         for (const struct task *a = task_at(s, v, i); a; a = execution_next(&s->graph, a))
             *list++ = (struct slow_attempt){.state = a->state,
                                             .time_ms = time_taken(s, v, i, a),
-                                            .bytes = s->way->decides
-                                                         ? batching_input_bytes(&s->batching, v, i)
-                                                         : SLOW_BYTES_UNKNOWN};
+                                            .bytes = batching_input_bytes(&s->batching, v, i)};
 }
 
 /* Told when it begins; while an attempt stays slow the end moves on [6.2]. */
@@ -170,8 +168,8 @@ static void look_at(struct pliant_sched *s, uint32_t v)
     struct slow_attempt *attempts;
     bool *slow;
 
-    if (finished == n_tasks || (double)finished < (double)n_tasks * limits.ratio)
-        return; /* as slow_tasks_find() would say, for less */
+    if (!slow_tasks_comparable(&limits, n_tasks, finished))
+        return;
     attempts = outbox_block(s, n, sizeof *attempts);
     slow = outbox_block(s, n, sizeof *slow);
     if (!attempts || !slow)
@@ -403,11 +401,14 @@ void speculation_over(struct pliant_sched *s, uint32_t v, uint32_t i, struct tas
     }
 }
 
-/* One that does not confirm takes its node along, and what else is on it fails [S-FLG-4]. */
-static bool give_up_one(struct pliant_sched *s, struct failure *ret)
+/* Those that do not confirm take their nodes along, and what else is on these fails [S-FLG-4]. From
+ * the end on: into the gap of one that is forgotten comes one that was looked at. */
+static void give_up_due(struct pliant_sched *s, struct failure *ret)
 {
-    for (size_t row = 0; row < s->graph.rivals.n; row++) {
-        const struct rival *rival = &s->graph.rivals.v[row];
+    const struct execution *g = &s->graph;
+
+    for (size_t row = g->rivals.n; row > 0; row = row > g->rivals.n ? g->rivals.n : row) {
+        const struct rival *rival = &g->rivals.v[--row];
         struct pool_node *node;
 
         if (rival->task.state != PLIANT_TASK_CANCELING || rival->give_up_at_ms > s->clock.now_ms)
@@ -415,9 +416,7 @@ static bool give_up_one(struct pliant_sched *s, struct failure *ret)
         node = pool_node(&s->pool, s->pool.slots.v[rival->task.slot].node);
         emit(s, PLIANT_ACT_GIVE_UP_NODE)->node.node = node_id(node);
         node_gone(s, node, ret);
-        return true;
     }
-    return false;
 }
 
 static struct state give_up(struct pliant_sched *s)
@@ -426,8 +425,7 @@ static struct state give_up(struct pliant_sched *s)
     int64_t next_ms = PLIANT_NEVER;
     struct failure failure;
 
-    while (give_up_one(s, &failure))
-        continue;
+    give_up_due(s, &failure);
     for (size_t row = 0; row < s->graph.rivals.n; row++)
         if (s->graph.rivals.v[row].give_up_at_ms < next_ms)
             next_ms = s->graph.rivals.v[row].give_up_at_ms;

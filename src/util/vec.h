@@ -46,6 +46,11 @@ static inline size_t vec_grown(size_t cap, size_t want)
 bool array_grow(const struct pliant_alloc *a, void *array, size_t old_cap, size_t new_cap,
                 size_t size);
 
+/* One array that grows alone: room for `want` objects in all, new ones zeroed; growing again and
+ * again costs little. As above. */
+bool array_reserve(const struct pliant_alloc *a, void *array, size_t *cap, size_t want,
+                   size_t size);
+
 /* Make room for `want` objects; false: no memory, the old array is kept. */
 bool vec_grow_into(const struct pliant_alloc *a, void **v, size_t *cap, size_t want, size_t size);
 void *vec_zeroed(void *ptr, size_t size);

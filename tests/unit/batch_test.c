@@ -247,8 +247,7 @@ Test(batch, producers_write_as_many_subpartitions_as_consumers_may_need)
     cr_assert(eq(u32, batch_subpartitions(PLIANT_ALL_TO_ALL, true, 4, -1, 128), 1));
 }
 
-/* ---- slow tasks
- * ------------------------------------------------------------------------------------ */
+/* ---- slow tasks ------------------------------------------------------------------------- */
 
 Test(slow_tasks, nobody_is_slow_before_enough_have_finished_or_when_all_have)
 {
@@ -267,6 +266,27 @@ Test(slow_tasks, nobody_is_slow_before_enough_have_finished_or_when_all_have)
     tasks[0].state = PLIANT_TASK_CANCELING;
     cr_assert(eq(int, 0, slow_tasks_find(&l, 4, tasks, 4, NULL, slow)));
     cr_assert(slow[1] && !slow[0]);
+}
+
+/* In floating point 100 * 0.07 is more than 7; 7 of 100 are 0.07 [6.1]. */
+Test(slow_tasks, enough_is_a_part_not_a_product)
+{
+    static const struct slow_limits l = {.ratio = 0.07, .multiplier = 1.5};
+
+    cr_assert(slow_tasks_comparable(&l, 100, 7));
+    cr_assert(not(slow_tasks_comparable(&l, 100, 6)));
+    cr_assert(not(slow_tasks_comparable(&l, 100, 100)));
+}
+
+Test(slow_tasks, a_baseline_of_more_than_all_time_is_never_reached)
+{
+    static const struct slow_limits l = {.ratio = 0.5, .multiplier = 1e9};
+    const struct slow_attempt tasks[2] = {{PLIANT_TASK_FINISHED, INT64_MAX / 1000, 1},
+                                          {PLIANT_TASK_RUNNING, INT64_MAX - 1024, 1}};
+    bool slow[2];
+
+    cr_assert(eq(int, 0, slow_tasks_find(&l, 2, tasks, 2, NULL, slow)));
+    cr_assert(not(slow[1]));
 }
 
 Test(slow_tasks, who_reads_more_may_take_longer)

@@ -562,6 +562,45 @@ Test(scheduling, two_failures_close_together_are_one_attempt_where_the_strategy_
     world_free(&w);
 }
 
+Test(scheduling, failures_of_tasks_that_still_wait_are_concurrent_to_what_takes_them_over)
+{
+    struct world w = WORLD(two, pipelined, FIXED_DELAY("99", "1 s"));
+    const struct pliant_failure *last;
+
+    world_node(&w, "n1", 2);
+    world_start(&w);
+    world_fail_task(&w, A, 0, true);
+    world_to(&w, 400);
+    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_GLOBAL_FAILURE,
+                                          .failure = {.recoverable = true, .cause = "all of it"}});
+    world_to(&w, 1400);
+    last = pliant_failure_at(w.s, 0); /* [P-FO-6] */
+    cr_assert(eq(u32, last->n, 2));
+    cr_assert(last->items[0].task.vertex.v == 0);
+    cr_assert(eq(u32, last->items[1].task.vertex.v, A));
+    cr_assert(eq(u32, pliant_failure_at(w.s, 1)->n, 1));
+    world_fail_task(&w, A, 0, true);
+    world_to(&w, 1800);
+    world_fail_task(&w, B, 1, true);
+    world_to(&w, 3000);
+    cr_assert(eq(u32, pliant_failure_at(w.s, 0)->n, 1), "not those of others");
+    world_free(&w);
+
+    w = WORLD(two, pipelined, FIXED_DELAY("2", "1 min"));
+    world_node(&w, "n1", 2);
+    world_start(&w);
+    world_fail_task(&w, A, 0, true);
+    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_GLOBAL_FAILURE,
+                                          .failure = {.recoverable = true, .cause = "all of it"}});
+    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_GLOBAL_FAILURE,
+                                          .failure = {.recoverable = true, .cause = "again"}});
+    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_FAILED));
+    last = pliant_failure_at(w.s, 0);
+    cr_assert(eq(u32, last->n, 2), "once, though two entries tell it [P-FO-6]");
+    cr_assert(eq(u32, last->items[1].task.vertex.v, A));
+    world_free(&w);
+}
+
 Test(scheduling, the_delay_and_the_cancelling_run_side_by_side)
 {
     struct world w = WORLD(two, pipelined, FIXED_DELAY("99", "1 s"));

@@ -176,6 +176,27 @@ Test(vec, makes_room_for_several_at_little_cost)
     vec_free(&f.hook, &numbers);
 }
 
+Test(vec, arrays_that_are_no_vec_grow_in_the_same_way)
+{
+    FAILING_ALLOC(f, 0);
+    uint32_t *numbers = NULL;
+    size_t cap = 0;
+
+    cr_assert(array_reserve(&f.hook, &numbers, &cap, 0, sizeof *numbers));
+    cr_assert(eq(ptr, numbers, NULL));
+    for (uint32_t i = 0; i < 1000; i++) {
+        cr_assert(array_reserve(&f.hook, &numbers, &cap, i + 1, sizeof *numbers));
+        cr_assert(eq(u32, numbers[i], 0));
+        numbers[i] = i + 1;
+    }
+    cr_assert(lt(sz, f.calls, 20));
+    f.fail_at = f.calls + 1;
+    cr_assert(not(array_reserve(&f.hook, &numbers, &cap, 100000, sizeof *numbers)));
+    cr_assert(lt(sz, cap, 2000));
+    cr_assert(eq(u32, numbers[999], 1000));
+    mem_free(&f.hook, numbers);
+}
+
 Test(vec, keeps_what_it_has_when_it_cannot_grow)
 {
     FAILING_ALLOC(f, 2);
