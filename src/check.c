@@ -204,9 +204,10 @@ static const char *check_bounds(const struct pliant_sched *s)
         desired += s->bounds.groups[g].hi;
     }
     BREAKS(minimal != s->bounds.minimal || desired != s->bounds.desired, "bounds are missummed");
-    BREAKS(s->has_declared && s->declared_slots != desired_slots(s) &&
-               (s->way->decides ? s->state.id == PLIANT_EXECUTING : s->state.id != PLIANT_FINISHED),
-           "what is declared is not what is wanted [S-WFR-1]");
+    BREAKS(
+        s->has_declared && s->declared_slots != desired_slots(s) &&
+            (s->way->rescales ? s->state.id != PLIANT_FINISHED : s->state.id == PLIANT_EXECUTING),
+        "what is declared is not what is wanted [S-WFR-1]");
     return NULL;
 }
 

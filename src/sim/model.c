@@ -1397,19 +1397,22 @@ static void check_status(struct model *m)
 }
 
 /* Of a batch job: a slot for each task that has yet to end; which of those that have finished are
- * to do it again is the scheduler's affair until they start. */
+ * to do it again is the scheduler's affair until they start. Where attempts come on top, and what
+ * is free and blocked is made up for: no more than if all tasks had all attempts. */
 static void check_declared(struct model *m)
 {
-    uint32_t least = model_desired(m), most = least, finished;
+    uint32_t least = model_desired(m), most = least, tasks = 0, finished;
 
+    for (uint32_t v = 0; v < m->n_vertices; v++)
+        tasks += m->max[v];
     if (m->batch.on) {
-        most = model_batch_tasks(&m->batch, &finished);
+        tasks = most = model_batch_tasks(&m->batch, &finished);
         least = most - finished > 0 ? most - finished : 1;
-        if (speculates(m)) /* attempts that are one more; as much as is free and blocked */
-            most = most * (uint32_t)m->cfg->speculative.max_attempts + offered(m);
-        if (m->state != PLIANT_EXECUTING)
-            return;
     }
+    if (speculates(m))
+        most = tasks * (uint32_t)m->cfg->speculative.max_attempts + offered(m);
+    if ((m->batch.on || speculates(m)) && m->state != PLIANT_EXECUTING)
+        return;
     if (m->started && m->state != PLIANT_FINISHED && (m->declared < least || m->declared > most))
         broken(m, "what is declared is what the job wants",
                "%" PRIu32 ", not %" PRIu32 " to %" PRIu32, m->declared, least, most);

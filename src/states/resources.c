@@ -37,17 +37,17 @@ bool achievable_is_target(struct pliant_sched *s)
     return achievable(s, pool_n_open(&s->pool)) && same(s, s->target);
 }
 
-/* By the batch way: of all tasks that have yet to end each takes one, and so do their other
- * attempts; those that are closed are held in vain. One is enough. Never 0, so that nobody takes it
- * for a job that has ended. */
+/* By the batch way: of all tasks that have yet to end each takes one. One is enough. Never 0, so
+ * that nobody takes it for a job that has ended. Other attempts of tasks take one each as well, and
+ * those that are closed are held in vain. */
 uint64_t desired_slots(const struct pliant_sched *s)
 {
+    uint64_t extra = (uint64_t)s->graph.rivals.n + s->pool.n_free_blocked;
     uint64_t open;
 
     if (!s->way->single)
-        return s->bounds.desired;
-    open = (uint64_t)(s->graph.n_tasks - s->graph.n_finished) + s->graph.rivals.n +
-           s->pool.n_free_blocked;
+        return s->bounds.desired + extra;
+    open = (uint64_t)(s->graph.n_tasks - s->graph.n_finished) + extra;
     return open > 0 ? open : 1;
 }
 

@@ -245,6 +245,19 @@ Test(speculation, the_nodes_of_slow_tasks_are_blocked_for_a_time) /* [P-SPEC-5] 
     world_free(&w);
 }
 
+Test(speculation, by_the_default_scheduler_too_attempts_and_closed_slots_are_made_up_for)
+{
+    struct world w = with_a_slow_task(OF(one, BLOCK("30 s"), FIXED_DELAY("9", "10 s")));
+
+    cr_assert(eq(u32, world_counts(&w).desired, 4));
+    world_to(&w, 12000);
+    cr_assert(eq(u32, world_counts(&w).desired, 5), "a:3 runs twice");
+    cr_assert_not_null(world_action(&w, PLIANT_ACT_DECLARE, 0));
+    fail_attempt(&w, A, 3, 1, true);
+    cr_assert(eq(u32, world_counts(&w).desired, 5), "and now n4 is free and closed");
+    world_free(&w);
+}
+
 Test(speculation, free_slots_of_blocked_nodes_are_not_used_until_the_block_ends) /* [P-SPEC-5] */
 {
     struct world w = with_a_slow_task(OF(one, BLOCK("30 s"), MAX("1"), FIXED_DELAY("9", "0 s")));
