@@ -722,6 +722,7 @@ Test(speculation, the_end_of_a_job_stops_all_attempts) /* [P-SPEC-17] */
         cr_expect(eq(sz, world_count(&w, PLIANT_ACT_CANCEL), 2), "row %zu", i);
         cr_expect(eq(int, pliant_job_status(w.s), rows[i].status), "row %zu", i);
         cr_expect(eq(u32, world_counts(&w).tasks_live, 0), "row %zu", i);
+        cr_expect(eq(u32, world_counts(&w).slow_tasks, 0), "row %zu", i); /* [P-SPEC-15] */
         world_free(&w);
     }
     {
