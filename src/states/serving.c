@@ -374,10 +374,9 @@ static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
 }
 
 /* Others of the unit now have a home. */
-static void hint_unit(struct pliant_sched *s, uint32_t v, uint32_t subtask)
+static void hint_unit(struct pliant_sched *s, uint32_t group, uint32_t subtask)
 {
     const struct pliant_job *job = s->job;
-    uint32_t group = job->group_of[v];
 
     for (uint32_t m = job->group_first[group]; m < job->group_first[group + 1]; m++) {
         uint32_t w = job->group_members[m], region;
@@ -406,7 +405,7 @@ static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, s
                       regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
                       pool_node(&s->pool, node)->arrival);
         if (!s->way->single && s->scheduling.line.n > 0)
-            hint_unit(s, tasks[k].value, tasks[k].minor);
+            hint_unit(s, s->job->group_of[tasks[k].value], tasks[k].minor);
     }
     deploy_tasks(s, tasks, n);
 }
@@ -425,14 +424,12 @@ void line_serve(struct pliant_sched *s)
     }
 }
 
-/* A unit that lives on the node is a home again for those of it that wait. */
-void line_drain_over(struct pliant_sched *s)
+void line_drain_over(struct pliant_sched *s, const struct pool_node *node)
 {
-    struct line *l = &s->scheduling.line;
-
-    for (size_t i = l->first; s->scheduling.on && i < l->v.n; i++)
-        if (l->v.v[i].region != LINE_GONE)
-            may_start(s, l->v.v[i].region);
+    for (uint32_t row = node->first_slot; s->scheduling.line.n > 0 && row != POOL_NONE;
+         row = s->pool.slots.v[row].next)
+        if (s->pool.slots.v[row].live > 0)
+            hint_unit(s, s->pool.slots.v[row].group, s->pool.slots.v[row].subtask);
 }
 
 /* ---- patience --------------------------------------------------------------------------- */

@@ -42,6 +42,7 @@ struct line {
 };
 
 struct pliant_sched;
+struct pool_node;
 struct state;
 
 void line_init(struct line *l, const struct pliant_alloc *a);
@@ -59,8 +60,8 @@ void line_leave(struct pliant_sched *s, uint32_t region);
 void line_serve(struct pliant_sched *s);
 /* The number of slots may be another one. */
 void line_watch(struct pliant_sched *s);
-/* Slots of a node that drained stay. */
-void line_drain_over(struct pliant_sched *s);
+/* The node stays: a unit that lives there is a home again for those of it that wait. */
+void line_drain_over(struct pliant_sched *s, const struct pool_node *node);
 /* Slots did not come in time. */
 struct state line_timed_out(struct pliant_sched *s);
 
