@@ -22,6 +22,7 @@
 enum { A = 1, B, C, D };
 
 static const struct pliant_vertex_spec two[] = {{.id = "a"}, {.id = "b"}};
+static const struct pliant_vertex_spec three_tasks[] = {{.id = "a", .parallelism = 3}};
 static const struct pliant_vertex_spec three[] = {{.id = "a"}, {.id = "b"}, {.id = "c"}};
 static const struct pliant_edge_spec keyed[] = {{0, 1, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING}};
 static const struct pliant_edge_spec pointwise[] = {{0, 1, PLIANT_POINTWISE, PLIANT_BLOCKING}};
@@ -541,6 +542,18 @@ Test(batching, only_a_job_without_any_slot_runs_out_of_patience) /* [P-SCHED-4] 
     cr_assert(eq(u64, world_counts(&w).restarts, 2));
     world_to(&w, 1700000);
     cr_assert(eq(u64, world_counts(&w).restarts, 3));
+    world_free(&w);
+
+    w = world_new((struct world_spec){
+        .vertices = three_tasks,
+        .n_vertices = 1,
+        .options = {"jobmanager.scheduler", "adaptive-batch", FIXED_DELAY("9", "1 s")}});
+    world_node(&w, "n1", 1);
+    world_start(&w);
+    world_to(&w, 1000000); /* without an edge as well: the first will end */
+    cr_assert(eq(u64, world_counts(&w).restarts, 0));
+    finish_vertex(&w, A);
+    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_FINISHED));
     world_free(&w);
 }
 
