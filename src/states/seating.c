@@ -94,14 +94,30 @@ uint32_t seating_needs(struct pliant_sched *s, const struct sort_item *tasks, si
     return unused ? count_homeless(s, tasks, n, unused) : 0;
 }
 
+/* Where regions start one by one no start looks at all free slots. */
+static void seat_in_line(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        uint32_t v = tasks[k].value, i = tasks[k].minor;
+        uint32_t row = seating_home(s, s->job->group_of[v], i);
+
+        if (!task_seated(&s->graph.vertices[v].tasks[i]))
+            execution_seat(&s->graph, &s->pool, v, i, row != POOL_NONE ? row : s->pool.idle_first);
+    }
+}
+
 void seating_take(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
 {
     size_t homeless = 0;
 
     for (size_t k = 0; k < n; k++)
         homeless += !seat_at_home(s, tasks[k].value, tasks[k].minor);
-    if (homeless > 0)
+    if (homeless == 0)
+        return;
+    if (s->way->rescales || s->cfg.spread != PLIANT_SPREAD_NONE)
         find_slots(s, tasks, n);
+    else
+        seat_in_line(s, tasks, n);
 }
 
 const uint32_t *seating_spread(struct pliant_sched *s, size_t n)

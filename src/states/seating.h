@@ -1,8 +1,9 @@
 /* seating.h - slots for some tasks of a graph that runs
  *
  * Tasks of a slot sharing group with one subtask index are a unit: they live in one slot. A task
- * goes where its unit lives, else to the slot that it had last, else to a free one by the rules of
- * placement.
+ * goes where its unit lives, else to the slot that it had last, else to a free one: by the rules of
+ * placement if the job's parallelism follows the slots; else, unless tasks are to be spread, the
+ * one that was idle for longest, so that a start does not look at all free slots.
  *
  * Shapes  tasks: `value` is the vertex's index, `minor` the subtask; all of them CREATED
  */

@@ -12,14 +12,14 @@
 
 void line_init(struct line *l, const struct pliant_alloc *a)
 {
-    *l = (struct line){.alloc = a, .least = UINT32_MAX, .timeout = DEADLINE_NONE};
+    *l = (struct line){.alloc = a, .timeout = DEADLINE_NONE};
 }
 
 void line_empty(struct line *l)
 {
+    for (size_t i = l->first; i < l->v.n; i++)
+        least_put(&l->needs, i, LEAST_NOTHING);
     l->v.n = l->first = l->n = l->n_starving = 0;
-    l->hints.n = 0;
-    l->least = UINT32_MAX;
     deadline_clear(&l->timeout);
 }
 
@@ -28,7 +28,7 @@ void line_free(struct line *l)
     const struct pliant_alloc *a = l->alloc;
 
     vec_free(a, &l->v);
-    vec_free(a, &l->hints);
+    least_free(a, &l->needs);
     vec_free(a, &l->chosen);
     mem_free(a, l->place);
     mem_free(a, l->first_unit);
@@ -211,26 +211,11 @@ static void starves_no_more(struct pliant_sched *s, struct asking *asking)
         deadline_clear(&l->timeout);
 }
 
-static void may_start(struct pliant_sched *s, uint32_t region)
-{
-    struct line *l = &s->scheduling.line;
-    uint32_t need = count_units(s, region, true), *hint;
-
-    if (need > 0) {
-        l->least = need < l->least ? need : l->least;
-        return;
-    }
-    hint = vec_push(s->alloc, &l->hints);
-    if (hint)
-        *hint = region;
-    else
-        sched_no_memory(s);
-}
-
 static struct asking *join(struct pliant_sched *s, uint32_t region)
 {
     struct line *l = &s->scheduling.line;
-    struct asking *asking = vec_push(s->alloc, &l->v);
+    struct asking *asking =
+        least_room(s->alloc, &l->needs, l->v.n + 1) ? vec_push(s->alloc, &l->v) : NULL;
 
     if (!asking) {
         sched_no_memory(s);
@@ -241,7 +226,7 @@ static struct asking *join(struct pliant_sched *s, uint32_t region)
     l->place[region] = (uint32_t)(l->v.n - 1);
     l->n++;
     s->scheduling.phase[region] = REGION_WAITS;
-    may_start(s, region);
+    least_put(&l->needs, l->v.n - 1, count_units(s, region, true));
     return asking;
 }
 
@@ -281,9 +266,13 @@ static void tidy(struct line *l)
     if (l->n >= l->v.n - l->n)
         return;
     for (size_t i = l->first; i < l->v.n; i++) {
+        uint32_t need = least_get(&l->needs, i);
+
         if (l->v.v[i].region == LINE_GONE)
             continue;
         l->place[l->v.v[i].region] = (uint32_t)kept;
+        least_put(&l->needs, i, LEAST_NOTHING);
+        least_put(&l->needs, kept, need);
         l->v.v[kept++] = l->v.v[i];
     }
     l->v.n = kept;
@@ -298,8 +287,8 @@ static void take_out(struct pliant_sched *s, uint32_t region, enum region_phase 
     starves_no_more(s, asking);
     asking->region = LINE_GONE;
     s->scheduling.phase[region] = (uint8_t)phase;
-    if (--l->n == 0)
-        l->least = UINT32_MAX;
+    l->n--;
+    least_put(&l->needs, l->place[region], LEAST_NOTHING);
     while (l->first < l->v.n && l->v.v[l->first].region == LINE_GONE)
         l->first++;
 }
@@ -314,67 +303,47 @@ void line_leave(struct pliant_sched *s, uint32_t region)
 
 /* ---- who starts ------------------------------------------------------------------------- */
 
-static bool choose(struct pliant_sched *s, uint32_t region, uint32_t *n_free, uint32_t *ret_need)
+static void choose(struct pliant_sched *s, uint32_t region)
 {
-    uint32_t *place;
+    uint32_t *place = vec_push(s->alloc, &s->scheduling.line.chosen);
 
-    if (!claim(s, region, n_free, ret_need))
-        return false;
-    place = vec_push(s->alloc, &s->scheduling.line.chosen);
     if (place)
         *place = region;
     else
         sched_no_memory(s);
     take_out(s, region, REGION_STARTED);
-    return true;
 }
 
-static void choose_hinted(struct pliant_sched *s, uint32_t *n_free)
+/* Each look starts somebody, or finds that he needs more than was known. */
+static void choose_in_line(struct pliant_sched *s, uint32_t n_free)
 {
     struct line *l = &s->scheduling.line;
-    uint32_t need;
 
-    for (size_t i = 0; i < l->hints.n; i++)
-        if (s->scheduling.phase[l->hints.v[i]] == REGION_WAITS &&
-            !choose(s, l->hints.v[i], n_free, &need) && need < l->least)
-            l->least = need;
-    l->hints.n = 0;
-}
+    while (l->n > 0 && least_lowest(&l->needs) <= n_free) {
+        size_t at = least_first(&l->needs, n_free);
+        uint32_t need;
 
-/* Along the line, as long as there are free slots. */
-static void choose_in_line(struct pliant_sched *s, uint32_t *n_free)
-{
-    struct line *l = &s->scheduling.line;
-    uint32_t least = UINT32_MAX, need;
-    size_t i;
-
-    for (i = l->first; *n_free > 0 && i < l->v.n; i++) {
-        uint32_t region = l->v.v[i].region;
-
-        if (region != LINE_GONE && !choose(s, region, n_free, &need) && need < least)
-            least = need;
+        if (claim(s, l->v.v[at].region, &n_free, &need))
+            choose(s, l->v.v[at].region);
+        else
+            least_put(&l->needs, at, need);
     }
-    if (l->n > 0)
-        l->least = i < l->v.n ? 1 : least;
 }
 
 /* Those who fit into the free slots; they leave the line. */
 static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
 {
     struct line *l = &s->scheduling.line;
-    uint32_t n_free = pool_n_open(&s->pool);
 
     next_round(l);
     l->chosen.n = 0;
-    choose_hinted(s, &n_free);
-    if (l->n > 0 && n_free >= l->least)
-        choose_in_line(s, &n_free);
+    choose_in_line(s, pool_n_open(&s->pool));
     tidy(l);
     return regional_in_order(s, l->chosen.v, l->chosen.n, 0, ret_n);
 }
 
 /* Others of the unit now have a home. */
-static void hint_unit(struct pliant_sched *s, uint32_t group, uint32_t subtask)
+static void lower_needs(struct pliant_sched *s, uint32_t group, uint32_t subtask)
 {
     const struct pliant_job *job = s->job;
 
@@ -385,7 +354,8 @@ static void hint_unit(struct pliant_sched *s, uint32_t group, uint32_t subtask)
             continue;
         region = s->regional.regions.of_task[regional_flat(&s->regional, w, subtask)];
         if (s->scheduling.phase[region] == REGION_WAITS)
-            may_start(s, region);
+            least_put(&s->scheduling.line.needs, s->scheduling.line.place[region],
+                      count_units(s, region, true));
     }
 }
 
@@ -405,7 +375,7 @@ static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, s
                       regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
                       pool_node(&s->pool, node)->arrival);
         if (!s->way->single && s->scheduling.line.n > 0)
-            hint_unit(s, s->job->group_of[tasks[k].value], tasks[k].minor);
+            lower_needs(s, s->job->group_of[tasks[k].value], tasks[k].minor);
     }
     deploy_tasks(s, tasks, n);
 }
@@ -415,7 +385,7 @@ void line_serve(struct pliant_sched *s)
 {
     struct line *l = &s->scheduling.line;
 
-    while (!s->no_memory && (l->hints.n > 0 || (l->n > 0 && pool_n_open(&s->pool) >= l->least))) {
+    while (!s->no_memory && l->n > 0 && pool_n_open(&s->pool) >= least_lowest(&l->needs)) {
         size_t n;
         const struct sort_item *tasks = who_fits(s, &n);
 
@@ -429,7 +399,7 @@ void line_drain_over(struct pliant_sched *s, const struct pool_node *node)
     for (uint32_t row = node->first_slot; s->scheduling.line.n > 0 && row != POOL_NONE;
          row = s->pool.slots.v[row].next)
         if (s->pool.slots.v[row].live > 0)
-            hint_unit(s, s->pool.slots.v[row].group, s->pool.slots.v[row].subtask);
+            lower_needs(s, s->pool.slots.v[row].group, s->pool.slots.v[row].subtask);
 }
 
 /* ---- patience --------------------------------------------------------------------------- */
@@ -534,10 +504,9 @@ const char *line_check(struct pliant_sched *s)
         return broken;
     for (size_t i = l->first; i < l->v.n; i++)
         if (l->v.v[i].region != LINE_GONE &&
-            count_units(s, l->v.v[i].region, true) <= pool_n_open(&s->pool))
+            (count_units(s, l->v.v[i].region, true) <= pool_n_open(&s->pool) ||
+             count_units(s, l->v.v[i].region, true) < least_get(&l->needs, i)))
             return "a region waits for slots that are there";
-    if (l->hints.n > 0)
-        return "a region might start and nobody looks";
     if (l->n_starving > 0 && s->cfg.slot_request_timeout_ms < INT64_MAX / 2 &&
         !deadline_armed(&l->timeout))
         return "a region waits for slots without an end";

@@ -1,8 +1,8 @@
 /* serving.h - regions in line for slots, and who gets them
  *
  * First come, first served; who needs more slots than are free is passed by. A look costs what it
- * starts, not what waits: nobody is looked at where no free slot could help him, and who needs no
- * slot at all, because others of his units live in some, is found by them.
+ * starts, not what waits: each one's need is known, so that he is found without a look at those
+ * before him.
  *
  * A region waits as long as the slots that the job holds, once free, would do, if it is a job whose
  * tasks come to an end: one with blocking edges. Else, from the moment on that they would not do,
@@ -16,6 +16,7 @@
 #define PLIANT_STATES_SERVING_H
 
 #include "util/deadline.h"
+#include "util/least.h"
 #include "util/vec.h"
 
 struct asking {
@@ -28,10 +29,11 @@ struct line {
     const struct pliant_alloc *alloc;
     bool finite; /* tasks end and leave their slots to others */
     struct VEC(struct asking) v;
-    size_t first;                /* before it all have left */
-    uint32_t n, n_starving;      /* in line; of them, those for whom what is held would not do */
-    uint32_t least;              /* nobody can start with fewer free slots, but for hints */
-    struct VEC(uint32_t) hints;  /* regions that may start without a free slot */
+    size_t first;           /* before it all have left */
+    uint32_t n, n_starving; /* in line; of them, those for whom what is held would not do */
+    /* By index in v: who needs fewer free slots than this can't start. It follows when a unit comes
+     * to life, and is put right when he is looked at in vain. */
+    struct least needs;
     struct VEC(uint32_t) chosen; /* scratch */
     uint32_t offered;            /* slots, when it was looked at last */
     struct deadline timeout;     /* not later than the first one's patience ends */

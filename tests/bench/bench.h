@@ -11,14 +11,19 @@
 
 #include <stdint.h>
 
+#include <pliant/config.h>
+
 #define BENCHES(X)                                                                                 \
     X(parallelism)                                                                                 \
     X(plan_default)                                                                                \
     X(plan_local)                                                                                  \
     X(regions)                                                                                     \
     X(restart_set)                                                                                 \
+    X(slow_tasks)                                                                                  \
     X(batch)                                                                                       \
     X(step)                                                                                        \
+    X(runs)                                                                                        \
+    X(runs_memory)                                                                                 \
     X(memory)                                                                                      \
     X(store)                                                                                       \
     X(rpc)                                                                                         \
@@ -32,19 +37,33 @@
 BENCHES(BENCH_DECLARE)
 #undef BENCH_DECLARE
 
-/* The best time of one call of run(ctx) in ns; short calls are timed many at once. */
+/* The best processor time of one call of run(ctx) in ns; short calls are timed many at once. */
 double bench_best_ns(void (*run)(void *ctx), void *ctx);
 
 /* Nanoseconds of a clock that only goes forward, for benches that time by themselves. */
 uint64_t bench_now_ns(void);
 
+/* Nanoseconds that the processor has worked for this process. */
+uint64_t bench_cpu_ns(void);
+
 double bench_calibration_ns(void);
 
 void bench_report(const char *bench, uint32_t slots, uint32_t vertices, uint32_t groups, double ns);
 
+/* How a cost grows: of n elements, in a setting of some size.
+ * {"bench":"restart_set","size":1000000,"n":10,"ns":...,"calibration_ns":...} */
+void bench_report_growth(const char *bench, uint64_t size, uint64_t n, double ns);
+
 /* Memory instead of time: {"bench":"memory",...,"bytes":...,"peak_bytes":...}. */
 void bench_report_bytes(const char *bench, uint32_t slots, uint32_t vertices, uint32_t groups,
                         uint64_t bytes, uint64_t peak_bytes);
+
+/* An allocator that counts what is in use; it must stay where it is. */
+struct bench_counted {
+    struct pliant_alloc alloc;
+    uint64_t bytes, peak;
+};
+void bench_count_bytes(struct bench_counted *ret);
 
 /* Never returns NULL: without memory there are no figures. Zeroed; free() it. */
 void *bench_alloc(uint64_t n, uint64_t size);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How cost grows with the cluster: the table and the plot of docs/performance.md.
+"""How cost grows: the tables and the plot of docs/performance.md, but that of the service.
 
 growth.py [BUILD_DIR [BENCH_OUTPUT]]
 
@@ -26,6 +26,8 @@ BUDGET = [
     ("plan_local", 9996, 10, 1, "about 8 s", 6000),
     ("step", 10000, 10, 1, "", 1),
 ]
+BENCHES = ["parallelism", "plan_default", "plan_local", "step", "regions", "restart_set",
+           "slow_tasks", "batch", "runs", "runs_memory"]
 WORDS = {
     "parallelism": "parallelism",
     "plan_default": "a plan, default placement",
@@ -37,6 +39,38 @@ WORDS = {
 }
 GROWTH = ["plan_default", "plan_default_fewest_nodes", "plan_default_spread_domains", "plan_local",
           "step"]
+
+# Growth in other things than slots. A table: its mark, what the columns are (each row's figures, by
+# `n` or `size`), and the rows: words, bench, size or None, what a unit is.
+TABLES = [
+    ("growth of regions", "tasks", "n", [1000, 10000, 100000, 1000000], [
+        ("regions, all edges pipelined", "regions", None, "task"),
+        ("regions, every other edge blocking", "regions_blocking", None, "task"),
+        ("slow tasks", "slow_tasks", None, "task")]),
+    ("growth of the job", "tasks of the job", "size", [1000, 10000, 100000, 1000000], [
+        ("restart set: 10 tasks", "restart_set", None, "task")]),
+    ("growth of the answer", "tasks that restart, of 1,000,000", "n", [32, 311, 3101, 31001, 330678], [
+        ("restart set", "restart_set_answer", None, "task")]),
+    ("growth of decisions", "partitions x subpartitions", "size", [100, 300, 1000, 2000], [
+        ("keyed", "batch_keyed", None, "size"),
+        ("rebalance", "batch_rebalance", None, "size"),
+        ("pointwise", "batch_pointwise", None, "size"),
+        ("skewed keys that may be split", "batch_skewed", None, "size")]),
+    ("growth of runs", "tasks", "n", [1000, 10000, 100000], [
+        (f"{words}, {slots:,} slots", bench, slots, "task")
+        for words, bench in (
+            ("default, pointwise blocking edges", "run_default"),
+            ("default, regions of 2 tasks", "run_default_pairs"),
+            ("default, all-to-all blocking edges", "run_default_all_to_all"),
+            ("default, 1 task of 100 fails", "run_default_failures"),
+            ("default, passing by", "run_default_passing_by"),
+            ("batch, fixed parallelism", "run_batch"),
+            ("batch, parallelism decided", "run_batch_decided"),
+            ("batch, 1 task of 100 fails", "run_batch_failures"))
+        for slots in (10, 1000)]),
+]
+MEMORY = [("default", "run_default"), ("default, regions of 2 tasks", "run_default_pairs"),
+          ("batch, fixed parallelism", "run_batch"), ("batch, parallelism decided", "run_batch_decided")]
 COLOURS = ["#0072b2", "#56b4e9", "#009e73", "#d55e00", "#52606d"]
 
 
@@ -44,7 +78,7 @@ def figures(build, output):
     if output:
         text = pathlib.Path(output).read_text()
     else:
-        text = subprocess.run([f"{build}/tests/bench"], stdout=subprocess.PIPE, check=True,
+        text = subprocess.run([f"{build}/tests/bench", *BENCHES], stdout=subprocess.PIPE, check=True,
                               text=True).stdout
     return [json.loads(line) for line in text.splitlines()]
 
@@ -89,6 +123,32 @@ def growth_table(rows):
         yield f"| {WORDS[bench]} | " + " | ".join(cells.get(size, "") for size in sizes) + " |"
 
 
+def cost_cell(rows, bench, size, by, column, unit):
+    for row in rows:
+        if row["bench"] == bench and row.get(by) == column and size in (None, row["size"]):
+            return f"{time_text(row['ns'])}: {time_text(row['ns'] / row['n'])} a {unit}"
+    sys.exit(f"growth: the bench has no figure of {bench} for {column}")
+
+
+def cost_table(rows, head, by, columns, lines):
+    times = " x " in head
+    yield f"| {head} | " + " | ".join(
+        f"{column:,} x {column:,}" if times else f"{column:,}" for column in columns) + " |"
+    yield "|---|" + "---|" * len(columns)
+    for words, bench, size, unit in lines:
+        yield f"| {words} | " + " | ".join(
+            cost_cell(rows, bench, size, by, column, unit) for column in columns) + " |"
+
+
+def memory_table(rows):
+    yield "| 100,000 tasks over 1,000 slots | half of them over | at its peak |"
+    yield "|---|---|---|"
+    for words, bench in MEMORY:
+        row = next(row for row in rows if row["bench"] == bench and "bytes" in row)
+        yield (f"| {words} | {row['bytes'] / 1e5:.0f} bytes a task | "
+               f"{row['peak_bytes'] / 1e5:.0f} bytes a task |")
+
+
 def plot(rows, path):
     script = [
         "set terminal svg size 900,460 font 'Helvetica,13' background '#ffffff'",
@@ -115,7 +175,10 @@ def main():
     rows = figures(build, sys.argv[2] if len(sys.argv) > 2 else None)
     page = ROOT / "docs" / "performance.md"
     text = put(page.read_text(), "figures", budget_table(rows))
-    page.write_text(put(text, "growth", growth_table(rows)))
+    text = put(text, "growth", growth_table(rows))
+    for mark, *table in TABLES:
+        text = put(text, mark, cost_table(rows, *table))
+    page.write_text(put(text, "memory of runs", memory_table(rows)))
     plot(rows, ROOT / "docs" / "growth.svg")
 
 

@@ -1,6 +1,7 @@
 /* main.c - bench [NAME...]: how fast are we? Without names: all of it. */
 #include "bench.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,14 @@ double bench_calibration_ns(void)
     return calibration_ns;
 }
 
+uint64_t bench_cpu_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
 void *bench_alloc(uint64_t n, uint64_t size)
 {
     void *ptr = calloc(n, size);
@@ -34,24 +43,47 @@ void *bench_alloc(uint64_t n, uint64_t size)
     return ptr;
 }
 
+static void *counted_resize(void *ctx, void *ptr, size_t size)
+{
+    struct bench_counted *c = ctx;
+    size_t before = ptr ? malloc_usable_size(ptr) : 0;
+
+    if (size == 0) {
+        c->bytes -= before;
+        free(ptr);
+        return NULL;
+    }
+    ptr = realloc(ptr, size);
+    if (!ptr)
+        abort();
+    c->bytes += malloc_usable_size(ptr) - before;
+    c->peak = c->bytes > c->peak ? c->bytes : c->peak;
+    return ptr;
+}
+
+void bench_count_bytes(struct bench_counted *ret)
+{
+    *ret = (struct bench_counted){.alloc = {.resize = counted_resize, .ctx = ret}};
+}
+
 static uint64_t time_batch(void (*run)(void *ctx), void *ctx, uint64_t calls)
 {
-    uint64_t start = bench_now_ns();
+    uint64_t start = bench_cpu_ns();
 
     for (uint64_t i = 0; i < calls; i++)
         run(ctx);
-    return bench_now_ns() - start;
+    return bench_cpu_ns() - start;
 }
 
 double bench_best_ns(void (*run)(void *ctx), void *ctx)
 {
-    uint64_t calls = 1, start = bench_now_ns();
+    uint64_t calls = 1, start = bench_cpu_ns();
     double best;
 
     while (time_batch(run, ctx, calls) < BATCH_NS)
         calls *= 2;
     best = (double)time_batch(run, ctx, calls);
-    for (int i = 0; i < REPETITIONS || bench_now_ns() - start < BUDGET_NS; i++) {
+    for (int i = 0; i < REPETITIONS || bench_cpu_ns() - start < BUDGET_NS; i++) {
         double ns = (double)time_batch(run, ctx, calls);
 
         if (ns < best)
@@ -75,6 +107,13 @@ void bench_report_bytes(const char *bench, uint32_t slots, uint32_t vertices, ui
            "\"peak_bytes\":%llu,\"calibration_ns\":%.0f}\n",
            bench, slots, vertices, groups, (unsigned long long)bytes,
            (unsigned long long)peak_bytes, calibration_ns);
+    fflush(stdout);
+}
+
+void bench_report_growth(const char *bench, uint64_t size, uint64_t n, double ns)
+{
+    printf("{\"bench\":\"%s\",\"size\":%llu,\"n\":%llu,\"ns\":%.1f,\"calibration_ns\":%.0f}\n",
+           bench, (unsigned long long)size, (unsigned long long)n, ns, calibration_ns);
     fflush(stdout);
 }
 

@@ -1,7 +1,6 @@
 /* step.c - one step of a running job, and the memory of a large one */
 #include "bench.h"
 
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -116,36 +115,15 @@ void bench_step(void)
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
-struct counted {
-    uint64_t bytes, peak;
-};
-
-static void *counted_resize(void *ctx, void *ptr, size_t size)
-{
-    struct counted *c = ctx;
-    size_t before = ptr ? malloc_usable_size(ptr) : 0;
-
-    if (size == 0) {
-        c->bytes -= before;
-        free(ptr);
-        return NULL;
-    }
-    ptr = realloc(ptr, size);
-    if (!ptr)
-        abort();
-    c->bytes += malloc_usable_size(ptr) - before;
-    c->peak = c->bytes > c->peak ? c->bytes : c->peak;
-    return ptr;
-}
-
 /* Running, with what a step leaves: 1,000 slots a group, every vertex of it in each. */
 void bench_memory(void)
 {
-    struct counted counted = {0};
-    struct pliant_alloc alloc = {.resize = counted_resize, .ctx = &counted};
-    struct running r = make_running(&alloc, 100000, 10000, 1000, 100, 1000);
+    struct bench_counted counted;
+    struct running r;
     struct pliant_counts counts;
 
+    bench_count_bytes(&counted);
+    r = make_running(&counted.alloc, 100000, 10000, 1000, 100, 1000);
     pliant_counts(r.s, &counts);
     if (counts.tasks_running != 1000000)
         abort();

@@ -160,6 +160,21 @@ Test(scheduling, all_tasks_of_a_region_start_together_in_the_slots_of_their_unit
     world_free(&w);
 }
 
+Test(scheduling, a_task_takes_the_free_slot_that_was_idle_for_longest)
+{
+    struct world w = WORLD(two, blocking_pointwise, FIXED_DELAY("9", "1 s"));
+
+    world_node(&w, "n1", 3);
+    world_start(&w);
+    cr_assert(eq(u32, info_of(&w, A, 0).slot.v, 1));
+    cr_assert(eq(u32, info_of(&w, A, 1).slot.v, 2));
+    finish(&w, A, 0);
+    cr_assert(eq(u32, info_of(&w, B, 0).slot.v, 3));
+    finish(&w, A, 1);
+    cr_assert(eq(u32, info_of(&w, B, 1).slot.v, 1));
+    world_free(&w);
+}
+
 Test(scheduling, regions_that_share_a_unit_share_its_slot)
 {
     static const struct pliant_edge_spec join[] = {{0, 2, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING},
