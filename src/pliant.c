@@ -488,12 +488,15 @@ static struct pliant_next next_of_regional(const struct regional *r, const struc
 
 static struct pliant_next next_of_executing(const struct pliant_sched *s)
 {
+    const struct deadline *timeout = &s->scheduling.line.timeout;
     const struct executing *e = &s->state.executing;
     struct pliant_next next = next_of_manager(&e->manager, PLIANT_REASON_RESCALE);
 
     if (!s->way->rescales)
-        next = (struct pliant_next){.decision = PLIANT_REASON_NOT_ENOUGH_RESOURCES,
-                                    .at_ms = s->scheduling.line.timeout.at_ms,
+        next = (struct pliant_next){.decision = deadline_armed(timeout)
+                                                    ? PLIANT_REASON_NOT_ENOUGH_RESOURCES
+                                                    : PLIANT_REASON_NONE,
+                                    .at_ms = timeout->at_ms,
                                     .phase = ""};
 
     if (e->drain.pending) {
@@ -578,6 +581,22 @@ uint64_t pliant_node_incarnation(const struct pliant_sched *s, pliant_node_id no
     const struct pool_node *found = node.v > 0 ? pool_node(&s->pool, node.v - 1) : NULL;
 
     return found ? found->incarnation : 0;
+}
+
+size_t pliant_blocked(const struct pliant_sched *s, struct pliant_blocked *ret, size_t n)
+{
+    size_t i = 0;
+
+    for (uint32_t row = 0; i < s->pool.n_blocked && row < s->pool.nodes.n; row++) {
+        const struct pool_node *node = s->pool.nodes.v[row];
+
+        if (!node || node->blocked_until_ms == PLIANT_NEVER)
+            continue;
+        if (i < n)
+            ret[i] = (struct pliant_blocked){{row + 1}, node->blocked_until_ms};
+        i++;
+    }
+    return i;
 }
 
 static const struct pool_slot *slot_of(const struct pliant_sched *s, pliant_slot_id slot)

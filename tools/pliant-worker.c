@@ -287,11 +287,13 @@ static enum exit_code no_edge(const struct call *c)
                : complain(NO, "%s: this task has none", c->command->name);
 }
 
-/* What is empty may have no file. */
-static void print_files(const struct pliant_worker_partition *p, struct json *j)
+/* What is empty may have no file, but it has its directory. */
+static bool print_files(const struct pliant_worker_partition *p, struct json *j)
 {
     char path[4096];
 
+    if (access(p->dir, F_OK) != 0)
+        return false;
     for (uint64_t n = p->first; n <= p->last; n++) {
         snprintf(path, sizeof path, "%s/%" PRIu64, p->dir, n);
         if (access(path, F_OK) != 0)
@@ -301,12 +303,21 @@ static void print_files(const struct pliant_worker_partition *p, struct json *j)
         else
             puts(path);
     }
+    return true;
+}
+
+static enum exit_code lost(const struct call *c, const struct pliant_worker_input *in,
+                           const struct pliant_worker_partition *p)
+{
+    return complain(NO, "%s: what %s/%u wrote is lost: %s: %s", c->command->name, in->from,
+                    (unsigned)p->subtask, p->dir, strerror(errno));
 }
 
 static enum exit_code run_inputs(struct call *c)
 {
     const struct pliant_worker_input *v;
     struct json list, *j = c->as_json ? &list : NULL;
+    enum exit_code code = DONE;
     bool any = false;
     size_t n;
     int r = pliant_worker_inputs(c->w, &v, &n);
@@ -320,15 +331,16 @@ static enum exit_code run_inputs(struct call *c)
         if (!is_meant(c, v[i].from))
             continue;
         any = true;
-        for (size_t k = 0; k < v[i].n_partitions; k++)
-            print_files(&v[i].partitions[k], j);
+        for (size_t k = 0; k < v[i].n_partitions && code == DONE; k++)
+            if (!print_files(&v[i].partitions[k], j))
+                code = lost(c, &v[i], &v[i].partitions[k]);
     }
     json_end(&list, ']');
     json_end(&list, '}');
-    if (any && j)
+    if (any && j && code == DONE)
         return print_json(&list);
     json_free(&list);
-    return any ? DONE : no_edge(c);
+    return any ? code : no_edge(c);
 }
 
 static enum exit_code run_outputs(struct call *c)
@@ -378,6 +390,7 @@ static bool reads(const struct pliant_worker_input *in, int64_t subtask)
 static enum exit_code run_input_lost(struct call *c)
 {
     const struct pliant_worker_input *v;
+    bool any = false;
     size_t n;
     int r;
 
@@ -386,12 +399,20 @@ static enum exit_code run_input_lost(struct call *c)
     r = pliant_worker_inputs(c->w, &v, &n);
     if (r == 0 && !pliant_worker_managed(c->w))
         return DONE;
-    for (size_t i = 0; i < n && r == 0; i++)
-        if (is_meant(c, v[i].from) && reads(&v[i], c->subtask)) {
-            r = pliant_worker_input_lost(c->w, v[i].edge, (uint32_t)c->subtask);
-            return r < 0 ? failed(c, r) : DONE;
-        }
-    return r < 0 ? failed(c, r) : no_edge(c);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        if (!is_meant(c, v[i].from))
+            continue;
+        any = true;
+        if (!reads(&v[i], c->subtask))
+            continue;
+        r = pliant_worker_input_lost(c->w, v[i].edge, (uint32_t)c->subtask);
+        return r < 0 ? failed(c, r) : DONE;
+    }
+    if (r < 0)
+        return failed(c, r);
+    return any ? complain(NO, "input-lost: this task reads nothing of %s/%" PRId64, c->vertex,
+                          c->subtask)
+               : no_edge(c);
 }
 
 static enum exit_code tell_sizes(struct call *c, uint32_t edge)
@@ -470,7 +491,8 @@ static const char help[] =
     "Blocking edges of graph jobs:\n"
     "  inputs [--from VERTEX]\n"
     "                    prints the files that this task reads, a line each; an empty one may\n"
-    "                    be missing; exit code 1: it has no such edge\n"
+    "                    be missing; exit code 1: it has no such edge, or one of\n"
+    "                    them is lost with its directory\n"
     "  outputs [--to VERTEX] [--subpartitions]\n"
     "                    prints the directory to write files 0, 1, 2, ... into, or how many\n"
     "  output-sizes --to VERTEX BYTES...\n"

@@ -94,6 +94,22 @@ void ctl_next_words(FILE *out, const struct doc *next, int64_t elapsed_ms)
     }
 }
 
+/* Slow nodes, on which nothing new starts for a time. */
+static void print_blocked(const struct doc *list)
+{
+    const char *label = "  blocked      ";
+    char text[CTL_TIME_TEXT];
+
+    for (const struct doc *d = list ? list->child : NULL; d; d = d->next) {
+        fputs(label, stdout);
+        ctl_put(stdout, ctl_text(d, "node"));
+        printf(" until %s", ctl_clock(text, ctl_int(d, "until_unix_ms")));
+        label = d->next ? ", " : "\n";
+    }
+    if (list && list->child)
+        fputs(label, stdout);
+}
+
 static void print_head(const struct doc *job)
 {
     const struct doc *slots = doc_get(job, "slots"), *checkpoint = doc_get(job, "checkpoint");
@@ -109,6 +125,7 @@ static void print_head(const struct doc *job)
     if (slots)
         printf("  slots        %s used, %s offered\n", ctl_text(slots, "used"),
                ctl_text(slots, "offered"));
+    print_blocked(doc_get(job, "blocked"));
     printf("  restarts     %s, rescales %s\n", ctl_text(job, "restarts"),
            ctl_text(job, "rescales"));
     printf("  checkpoint   ");

@@ -649,6 +649,16 @@ struct pliant_next {
 };
 PLIANT_API void pliant_next(const struct pliant_sched *s, struct pliant_next *ret);
 
+/* A node that is slow for this job: nothing new starts there until then
+ * (execution.batch.speculative.*). */
+struct pliant_blocked {
+    pliant_node_id node;
+    int64_t until_at_ms;
+};
+/* Returns how many there are, and writes the first `n` of them. */
+PLIANT_API size_t pliant_blocked(const struct pliant_sched *s, struct pliant_blocked *ret,
+                                 size_t n);
+
 /* Names; valid for the step in which an action gave the id, and as long as the node is up. Of an
  * id that names nothing: "", unset, 0. */
 PLIANT_API const char *pliant_node_name(const struct pliant_sched *s, pliant_node_id node);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from dataclasses import dataclass
@@ -31,7 +32,9 @@ class Partition:
 
     @property
     def files(self) -> List[str]:
-        """Those of the subpartitions in which something is."""
+        """Those of the subpartitions in which something is. FileNotFoundError: they are lost."""
+        if not os.path.isdir(self.dir):
+            raise FileNotFoundError(errno.ENOENT, "an input is lost", self.dir)
         paths = (os.path.join(self.dir, str(n)) for n in self.subpartitions)
         return [path for path in paths if os.path.exists(path)]
 

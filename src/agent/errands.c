@@ -144,22 +144,32 @@ static uint32_t subpartition_of(const char *name, uint32_t n)
     return i < n ? i : n;
 }
 
-/* Files that are not there are empty ones. */
-static void measure_place(struct place *p)
+/* Files that are not there are empty ones, but not without their directory. */
+static int measure_place(struct place *p)
 {
     DIR *dir = opendir(p->path);
     const struct dirent *entry;
     struct stat s;
 
+    if (!dir)
+        return -errno;
     p->bytes = must(calloc((size_t)p->n + 1, sizeof *p->bytes));
-    while (dir && (entry = readdir(dir))) {
+    while ((entry = readdir(dir))) {
         uint32_t i = subpartition_of(entry->d_name, p->n);
 
         if (i < p->n && fstatat(dirfd(dir), entry->d_name, &s, 0) == 0 && S_ISREG(s.st_mode))
             p->bytes[i] = (uint64_t)s.st_size;
     }
-    if (dir)
-        closedir(dir);
+    closedir(dir);
+    return 0;
+}
+
+static void measure(struct errand *e)
+{
+    for (size_t i = 0; i < e->out.n && e->error == 0; i++) {
+        e->where = &e->out.v[i];
+        e->error = measure_place(&e->out.v[i]);
+    }
 }
 
 static void run(struct errand *e, struct errands *all);
@@ -229,8 +239,7 @@ static void run(struct errand *e, struct errands *all)
         prepare(e);
         break;
     case ERRAND_MEASURE:
-        for (size_t i = 0; i < e->out.n; i++)
-            measure_place(&e->out.v[i]);
+        measure(e);
         break;
     case ERRAND_REMOVE:
         e->error = remove_result(e, all);

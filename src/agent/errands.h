@@ -38,7 +38,7 @@ struct errand {
     char *root, *job, *result; /* REMOVE; result NULL: all that the job has */
 
     int error;                 /* 0 or -errno, then: */
-    const struct place *where; /* PREPARE */
+    const struct place *where; /* PREPARE, MEASURE */
     bool lost;                 /* ... that is one of `in` */
     struct errand *next;
 };

@@ -299,6 +299,9 @@ static void prepared(struct agent *a, struct task *t, const struct errand *e)
 static void measured(struct agent *a, struct task *t, struct errand *e)
 {
     t->measures = false;
+    if (e->error < 0)
+        snprintf(t->end.cause, sizeof t->end.cause, "its output is gone: %.900s: %s",
+                 e->where->path, strerror(-e->error));
     for (size_t i = 0; i < e->out.n && i < t->outputs.n; i++) {
         if (t->outputs.v[i].told)
             continue;

@@ -229,14 +229,16 @@ static uint8_t exit_code_of(const struct end *end)
 }
 
 /* How it ended, as the core is to see it. What ends while it is being canceled was canceled, also
- * with code 0: it may not have done its work. */
+ * with code 0: it may not have done its work. With code 0 and a cause what it wrote is not there.
+ */
 static enum pliant_task_state ended_as(const struct named *n, enum pliant_task_state believed,
                                        const struct end *end)
 {
     if (believed == PLIANT_TASK_CANCELING)
         return PLIANT_TASK_CANCELED;
-    return (end->how == HOW_EXITED && end->code == 0) || finishes(n, end) ? PLIANT_TASK_FINISHED
-                                                                          : PLIANT_TASK_FAILED;
+    return (end->how == HOW_EXITED && end->code == 0 && !*end->cause) || finishes(n, end)
+               ? PLIANT_TASK_FINISHED
+               : PLIANT_TASK_FAILED;
 }
 
 /* False: the core is told later. */

@@ -196,6 +196,24 @@ static void what_next(struct daemon *d, const struct daemon_job *job,
     json_end(j, '}');
 }
 
+/* Nodes on which nothing of the job starts for a time. */
+static void blocked(struct daemon *d, const struct daemon_job *job, struct json *j)
+{
+    size_t n = pliant_blocked(job->sched, NULL, 0);
+    struct pliant_blocked *v = need(calloc(n + 1, sizeof *v));
+
+    pliant_blocked(job->sched, v, n);
+    json_begin(j, "blocked", '[');
+    for (size_t i = 0; i < n; i++) {
+        json_begin(j, NULL, '{');
+        json_string(j, "node", pliant_node_name(job->sched, v[i].node));
+        json_int(j, "until_unix_ms", clock_to_unix(&d->clock, v[i].until_at_ms));
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+    free(v);
+}
+
 /* As many slots as now have been in use since the last task was deployed. */
 static int64_t deployed_unix_ms(const struct daemon_job *job)
 {
@@ -224,6 +242,7 @@ static void live_status(struct daemon *d, struct daemon_job *job, struct json *j
     json_uint(j, "used", counts.slots_used);
     unix_instant(j, "since_unix_ms", deployed_unix_ms(job));
     json_end(j, '}');
+    blocked(d, job, j);
     json_uint(j, "restarts", counts.restarts);
     json_uint(j, "rescales", counts.rescales);
     checkpoint(d, &counts, j);

@@ -610,6 +610,21 @@ static int check_exchanges(const struct pliant_job *job, struct pliant_error *er
     return 0;
 }
 
+/* Each producer writes for one reader. */
+static int check_forward(const struct pliant_job *job, size_t i, struct pliant_error *err)
+{
+    const struct pliant_edge_spec *e = &job->edges[i];
+    const struct job_vertex *from = &job->vertices[e->from], *to = &job->vertices[e->to];
+
+    if (e->partitioner != PLIANT_PARTITIONER_FORWARD || !from->fixed || !to->fixed ||
+        to->parallelism <= from->parallelism)
+        return 0;
+    return refuse(err, i, "partitioner",
+                  "edges[%zu]: partitioner is forward, from %" PRIu32 " subtasks to %" PRIu32
+                  "; accepted are as many or fewer, or rescale",
+                  i, from->parallelism, to->parallelism);
+}
+
 /* Batch jobs only, whose stages follow each other. */
 static int check_batch(const struct pliant_job *job, struct pliant_error *err)
 {
@@ -624,6 +639,9 @@ static int check_batch(const struct pliant_job *job, struct pliant_error *err)
                           " adaptive-batch runs blocking ones alone; accepted with"
                           " jobmanager.scheduler: default",
                           i);
+    for (size_t i = 0; i < job->n_edges; i++)
+        if (check_forward(job, i, err) < 0)
+            return -EINVAL;
     return 0;
 }
 

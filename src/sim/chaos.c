@@ -59,6 +59,7 @@ static void draw_vertices(struct chaos *c, struct pliant_vertex_spec *v, uint32_
             if (one_in(c, 2))
                 v[i].max_parallelism = 0;
         }
+        v[i].no_concurrent_attempts = c->speculative && one_in(c, 4);
     }
 }
 
@@ -93,7 +94,8 @@ static size_t draw_edges(struct chaos *c, struct pliant_edge_spec *e, uint32_t n
                     .from = from,
                     .to = to,
                     .pattern = one_in(c, 2) ? PLIANT_POINTWISE : PLIANT_ALL_TO_ALL,
-                    .exchange = c->fixed && one_in(c, 2) ? PLIANT_BLOCKING : PLIANT_PIPELINED};
+                    .exchange = c->speculative || (c->fixed && one_in(c, 2)) ? PLIANT_BLOCKING
+                                                                             : PLIANT_PIPELINED};
                 if (c->batch)
                     draw_flow(c, &e[n]);
                 n++;
@@ -284,6 +286,27 @@ static void draw_region_by_region(struct chaos *c)
     cfg->slot_request_timeout_ms = PICK(c, timeouts_ms);
 }
 
+/* Sooner than by default, or it would hardly ever come to it. */
+static void draw_speculation(struct chaos *c)
+{
+    static const int64_t blocks_ms[] = {0, 1, 5000, 60000}, checks_ms[] = {1, 100, 1000};
+    static const int64_t bounds_ms[] = {0, 0, 1000, 60000};
+    static const double ratios[] = {0, 0, 0.25, 0.75}, multipliers[] = {0.01, 1.0, 1.5};
+    struct pliant_config *cfg = &c->cfg;
+
+    if (!c->speculative)
+        return;
+    cfg->speculative.enabled = true;
+    cfg->checkpoint_pace = PLIANT_CHECKPOINT_PACE_FIXED;
+    cfg->checkpoint_interval_ms = PLIANT_UNSET;
+    cfg->speculative.max_attempts = 1 + below(c, 4);
+    cfg->speculative.block_ms = PICK(c, blocks_ms);
+    cfg->slow_tasks.check_interval_ms = PICK(c, checks_ms);
+    cfg->slow_tasks.lower_bound_ms = PICK(c, bounds_ms);
+    cfg->slow_tasks.ratio = PICK(c, ratios);
+    cfg->slow_tasks.multiplier = PICK(c, multipliers);
+}
+
 static int draw_config(struct chaos *c, struct pliant_error *err)
 {
     pliant_config_init(&c->cfg);
@@ -295,6 +318,7 @@ static int draw_config(struct chaos *c, struct pliant_error *err)
     draw_group(c);
     draw_region_by_region(c);
     draw_batch(c);
+    draw_speculation(c);
     return pliant_config_resolve(&c->cfg, err);
 }
 
@@ -848,7 +872,8 @@ static void draw_weights(struct chaos *c)
         scaled = kinds[i].weight * PICK(c, tenths);
 
         c->weights[i] = kinds[i].always && scaled == 0 ? kinds[i].weight * 10 : scaled;
-        if (c->batch && kinds[i].draw == task_ends) /* what comes after them is to be seen */
+        if ((c->batch || c->speculative) &&
+            kinds[i].draw == task_ends) /* what comes after them is to be seen */
             c->weights[i] *= 10;
     }
     c->bounded = one_in(c, 6) || (by_region(c) && !one_in(c, 4));
@@ -995,6 +1020,7 @@ int chaos_init(struct chaos *c, uint64_t seed, struct pliant_error *err)
                         .group = seed % GROUPS == 0,
                         .fixed = seed % GROUPS == 1,
                         .batch = seed % GROUPS == 2};
+    c->speculative = by_region(c) && one_in(c, 2);
     r = draw_job(c, err);
     if (!r)
         r = draw_config(c, err);

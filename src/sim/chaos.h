@@ -39,6 +39,7 @@ struct chaos {
     bool group;                                /* the job is a worker group */
     bool fixed;                                /* its parallelism is: the default scheduler */
     bool batch;                                /* ... follows from data: AdaptiveBatch */
+    bool speculative;                          /* by region, and all edges are blocking */
     bool reports_path;                         /* its workers report checkpoints */
     uint64_t calls;                            /* that workers made */
     bool bounded;                              /* tasks finish by themselves */

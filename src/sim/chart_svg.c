@@ -12,6 +12,7 @@
 #include <inttypes.h>
 
 #include "sim/series.h"
+#include "sim/stages.h"
 #include "sim/svg.h"
 #include "sim/time_text.h"
 #include "sim/totals.h"
@@ -25,7 +26,7 @@
 #define AXIS 372 /* where the strip ends and the axis begins */
 #define STRIP 26 /* height */
 #define LANE 18
-#define LANES_MAX 4
+#define LANES_MAX 5
 #define MARKS_MAX 200       /* checkpoints: more are no marks any more */
 #define JUMPS_MAX 200       /* restarts: the jumps of more are only a shade */
 #define SERIES_COLUMNS 4096 /* at least twice COLUMNS */
@@ -35,6 +36,7 @@ struct drawing {
     const struct chart_svg_options *o;
     const struct totals *totals;
     const struct series *series;
+    const struct stages *stages; /* NULL: no rows of vertices */
     struct series_column columns[COLUMNS];
     int bottom; /* of the plot */
     uint32_t y_max;
@@ -61,6 +63,7 @@ static const struct {
 #define FILL_OFFERED "#dde6ef"
 #define COLOUR_PARALLELISM "#08306b"
 #define COLOUR_RESTART "#d55e00"
+#define COLOUR_REGION "#0072b2"
 #define COLOUR_LOST "#000"
 #define COLOUR_DRAINED "#a3507f"
 #define COLOUR_CHECKPOINT "#7f7f7f"
@@ -265,6 +268,11 @@ static uint32_t restarts(const struct series_column *c)
     return c->restarts;
 }
 
+static uint32_t region_restarts(const struct series_column *c)
+{
+    return c->region_restarts;
+}
+
 static uint32_t lost(const struct series_column *c)
 {
     return c->lost;
@@ -287,6 +295,8 @@ static int lanes_of(const struct totals *t, struct lane lanes[LANES_MAX])
 
     if (t->restarts)
         lanes[n++] = (struct lane){"restarts", COLOUR_RESTART, t->restarts, restarts};
+    if (t->region_restarts)
+        lanes[n++] = (struct lane){"regions", COLOUR_REGION, t->region_restarts, region_restarts};
     if (t->nodes_lost)
         lanes[n++] = (struct lane){"nodes lost", COLOUR_LOST, t->nodes_lost, lost};
     if (t->nodes_drained)
@@ -307,6 +317,45 @@ static void draw_lane(const struct drawing *d, FILE *out, const struct lane *lan
         if (lane->marks(&d->columns[i]))
             fprintf(out, "M%d %dv%d", LEFT + i, y + 3, LANE - 7);
     fputs("\"/>\n", out);
+}
+
+/* ---- rows of vertices --------------------------------------------------------------------- */
+
+#define ROWS_MAX 6
+#define ROW_NAME_MAX 14
+
+static int rows_of(const struct drawing *d)
+{
+    if (!d->stages || !d->stages->by_region)
+        return 0;
+    return d->stages->n < ROWS_MAX ? (int)d->stages->n : ROWS_MAX;
+}
+
+/* The share of a vertex's tasks that run, as height. */
+static void draw_row(const struct drawing *d, FILE *out, uint32_t v, int y)
+{
+    const char *name = pliant_job_vertex_name(d->o->job, (pliant_vertex_id){v + 1});
+    char shown[ROW_NAME_MAX + 1];
+    double row[COLUMNS];
+    size_t tasks = d->stages->v[v].tasks.n;
+    int height = LANE - 4, last = 0;
+
+    snprintf(shown, sizeof shown, "%s", name);
+    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", LEFT - 8, y + 12);
+    svg_text(out, shown);
+    fprintf(out, " %zu</text>\n<path fill=\"%s\" d=\"M%d %d", tasks, COLOUR_PARALLELISM, LEFT,
+            y + LANE - 2);
+    stages_row(d->stages, v, row, COLUMNS);
+    for (int i = 0; i < COLUMNS; i++) {
+        int now = tasks > 0 ? (int)(row[i] / (double)tasks * height + 0.5) : 0;
+
+        if (now == 0 && row[i] > 0)
+            now = 1;
+        if (now != last)
+            fprintf(out, "H%dV%d", LEFT + i, y + LANE - 2 - now);
+        last = now;
+    }
+    fprintf(out, "H%dV%dz\"/>\n", RIGHT, y + LANE - 2);
 }
 
 /* ---- states ------------------------------------------------------------------------------- */
@@ -376,16 +425,18 @@ static void strip(const struct drawing *d, FILE *out)
 static void draw(struct drawing *d, FILE *out)
 {
     struct lane lanes[LANES_MAX];
-    int n = lanes_of(d->totals, lanes);
+    int n = lanes_of(d->totals, lanes), n_rows = rows_of(d);
 
     series_resample(d->series, d->columns, COLUMNS);
-    d->bottom = AXIS - STRIP - 10 - n * LANE;
+    d->bottom = AXIS - STRIP - 10 - (n + n_rows) * LANE;
     d->y_max = series_highest(d->columns, COLUMNS);
     head(d, out);
     legend(d, out);
     plot(d, out);
     for (int i = 0; i < n; i++)
         draw_lane(d, out, &lanes[i], d->bottom + 6 + i * LANE);
+    for (int i = 0; i < n_rows; i++)
+        draw_row(d, out, (uint32_t)i, d->bottom + 6 + (n + i) * LANE);
     strip(d, out);
     svg_time_axis(out, &(struct svg_time_axis){.left = LEFT,
                                                .right = RIGHT,
@@ -397,7 +448,7 @@ static void draw(struct drawing *d, FILE *out)
 }
 
 int chart_svg_draw(const struct chart_svg_options *options, const struct totals *totals,
-                   const struct series *series)
+                   const struct series *series, const struct stages *stages)
 {
     struct drawing *d = mem_zero(NULL, 1, sizeof *d);
 
@@ -406,6 +457,7 @@ int chart_svg_draw(const struct chart_svg_options *options, const struct totals 
     d->o = options;
     d->totals = totals;
     d->series = series;
+    d->stages = stages;
     draw(d, options->out);
     mem_free(NULL, d);
     if (fflush(options->out) != 0 || ferror(options->out))
@@ -421,15 +473,18 @@ struct chart {
     struct view view;
     struct totals totals;
     struct series series;
+    struct stages stages;
 };
 
 static int on_step(struct sim_observer *o, const struct sim_step *step)
 {
     struct chart *c = (struct chart *)o;
+    int rc;
 
     view_take(&c->view, step);
     series_take(&c->series, &c->view);
-    return totals_take(&c->totals, &c->view);
+    rc = stages_take(&c->stages, &c->view);
+    return rc == 0 ? totals_take(&c->totals, &c->view) : rc;
 }
 
 static int on_end(struct sim_observer *o, int64_t end_ms, const struct pliant_sched *sched)
@@ -439,7 +494,8 @@ static int on_end(struct sim_observer *o, int64_t end_ms, const struct pliant_sc
 
     (void)sched; /* the last step told all */
     series_end(&c->series, end_ms);
-    return rc == 0 ? chart_svg_draw(&c->o, &c->totals, &c->series) : rc;
+    stages_end(&c->stages, end_ms);
+    return rc == 0 ? chart_svg_draw(&c->o, &c->totals, &c->series, &c->stages) : rc;
 }
 
 int chart_svg_new(const struct chart_svg_options *options, struct sim_observer **ret)
@@ -453,7 +509,8 @@ int chart_svg_new(const struct chart_svg_options *options, struct sim_observer *
     c->o = *options;
     if (view_init(&c->view, options->job) < 0 ||
         totals_init(&c->totals, pliant_job_vertices(options->job)) < 0 ||
-        series_init(&c->series, SERIES_COLUMNS) < 0) {
+        series_init(&c->series, SERIES_COLUMNS) < 0 ||
+        stages_init(&c->stages, pliant_job_vertices(options->job), SERIES_COLUMNS) < 0) {
         chart_svg_destroy(&o);
         return -ENOMEM;
     }
@@ -467,6 +524,7 @@ void chart_svg_destroy(struct sim_observer **o)
 
     if (!c)
         return;
+    stages_free(&c->stages);
     series_free(&c->series);
     totals_free(&c->totals);
     view_free(&c->view);

@@ -24,10 +24,12 @@ struct chart_svg_options {
 
 struct totals;
 struct series;
+struct stages;
 
-/* The picture itself, from a run that is over. */
+/* The picture itself, from a run that is over. With `stages`, that may be NULL: a row for each
+ * vertex of a job whose tasks start region by region. */
 int chart_svg_draw(const struct chart_svg_options *options, const struct totals *totals,
-                   const struct series *series);
+                   const struct series *series, const struct stages *stages);
 
 int chart_svg_new(const struct chart_svg_options *options, struct sim_observer **ret);
 

@@ -258,7 +258,7 @@ static void task_ends(struct model *m, struct model_task *task, int64_t now_ms,
 {
     struct model_slot *slot = &m->slots.v[task->slot];
 
-    model_regions_over(&m->regions, task->vertex, task->subtask, finished);
+    model_regions_over(&m->regions, task->vertex, task->subtask, slot->life, finished);
     model_batch_over(&m->batch, task->vertex, task->subtask, slot->life, finished);
     task->phase = MODEL_OVER;
     if (--slot->live == 0) {
@@ -899,8 +899,54 @@ static uint32_t live_attempts(const struct model *m, uint32_t vertex, uint32_t s
     return n;
 }
 
+/* Of jobs that read what is finished, without checkpoints; AdaptiveBatch never takes any. */
+static bool speculates(const struct model *m)
+{
+    if (!m->cfg->speculative.enabled || !keeps_parallelism(m) ||
+        (m->regions.on && m->cfg->checkpoint_interval_ms != PLIANT_UNSET))
+        return false;
+    for (size_t e = 0; e < m->job->n_edges; e++)
+        if (m->job->edges[e].exchange == PLIANT_PIPELINED)
+            return false;
+    return true;
+}
+
+static bool has_finished(const struct model *m, uint32_t vertex, uint32_t subtask)
+{
+    return model_batch_finished(&m->batch, vertex, subtask) ||
+           model_regions_finished(&m->regions, vertex, subtask);
+}
+
+/* Attempts that nobody has told to stop. */
+static uint32_t working_attempts(const struct model *m, uint32_t vertex, uint32_t subtask)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < m->tasks[vertex].n; i++)
+        n += m->tasks[vertex].v[i].subtask == subtask &&
+             m->tasks[vertex].v[i].phase != MODEL_OVER &&
+             m->tasks[vertex].v[i].phase != MODEL_CANCELING;
+    return n;
+}
+
+/* May another attempt of the task start, and beside those that live? */
+static void check_beside(struct model *m, const struct pliant_task *id)
+{
+    uint32_t v = id->vertex.v - 1, n = working_attempts(m, v, id->subtask);
+
+    if (!speculates(m) || has_finished(m, v, id->subtask))
+        broken(m, "an attempt starts once, after those before it",
+               "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32 " beside others",
+               id->vertex.v, id->subtask, id->attempt);
+    if (n >= m->cfg->speculative.max_attempts ||
+        (n > 0 && m->job->vertices[v].no_concurrent_attempts))
+        broken(m, "no more attempts of a task at a time than may be",
+               "vertex %" PRIu32 " subtask %" PRIu32 ": %" PRIu32 " and one more", id->vertex.v,
+               id->subtask, n);
+}
+
 static void occupy(struct model *m, struct model_slot *slot, uint32_t id, uint32_t group,
-                   uint32_t subtask)
+                   uint32_t subtask, int64_t now_ms)
 {
     const struct model_node *node = &m->nodes.v[slot->node];
 
@@ -911,6 +957,9 @@ static void occupy(struct model *m, struct model_slot *slot, uint32_t id, uint32
         broken(m, "tasks start in slots that were reserved", "slot %" PRIu32, id);
     if (slot->live > 0 && (slot->group != group || slot->subtask != subtask))
         broken(m, "a slot serves one unit at a time", "slot %" PRIu32, id);
+    if (slot->live == 0 && now_ms < node->blocked_until_ms)
+        broken(m, "nothing new starts on a node that is blocked", "slot %" PRIu32 " of %s", id,
+               node->name);
     slot->live++;
     slot->group = group;
     slot->subtask = subtask;
@@ -937,13 +986,14 @@ static void judge(struct model *m, const char *rule, const struct pliant_task *t
                task->subtask, task->attempt);
 }
 
-static void deploy(struct model *m, const struct pliant_action *act,
+static void deploy(struct model *m, const struct pliant_action *act, int64_t now_ms,
                    const struct pliant_sched *sched)
 {
     const struct pliant_task *id = &act->deploy.task;
     struct model_slot *slot = slot_of(m, act->deploy.slot, sched);
     struct model_task *task = task_room(m, id->vertex.v - 1);
     uint32_t *last = last_attempt(m, id);
+    bool beside;
 
     if (!slot)
         broken(m, "tasks start in slots that were reserved", "slot %" PRIu32 " is on no node",
@@ -954,16 +1004,21 @@ static void deploy(struct model *m, const struct pliant_action *act,
         check_launch(m, id);
     else if (m->state != PLIANT_EXECUTING)
         broken(m, "tasks start in Executing", "in %s", pliant_state_name(m->state));
-    if (live_attempts(m, id->vertex.v - 1, id->subtask) > 0 || id->attempt <= *last)
+    beside = live_attempts(m, id->vertex.v - 1, id->subtask) > 0;
+    if (beside)
+        check_beside(m, id);
+    if (id->attempt <= *last)
         broken(m, "an attempt starts once, after those before it",
                "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32 " after %" PRIu32,
                id->vertex.v, id->subtask, id->attempt, *last);
     if (!completed(m, act->deploy.restore) ||
         (!of_group(m) && !region_starts(m) && act->deploy.restore != m->plan.restore))
         broken(m, "tasks start from a completed checkpoint", "%" PRIu64, act->deploy.restore);
-    judge(m, model_regions_start(&m->regions, id, m->nodes.v[slot->node].life), id);
-    judge(m, model_batch_start(&m->batch, id, sched), id);
-    occupy(m, slot, act->deploy.slot.v, m->group_of[id->vertex.v - 1], id->subtask);
+    judge(m, beside ? model_regions_beside(&m->regions, id) : model_regions_start(&m->regions, id),
+          id);
+    judge(m, beside ? model_batch_beside(&m->batch, id) : model_batch_start(&m->batch, id, sched),
+          id);
+    occupy(m, slot, act->deploy.slot.v, m->group_of[id->vertex.v - 1], id->subtask, now_ms);
     *last = id->attempt;
     *task = (struct model_task){.vertex = id->vertex.v - 1,
                                 .subtask = id->subtask,
@@ -975,16 +1030,17 @@ static void deploy(struct model *m, const struct pliant_action *act,
     m->deployed[id->vertex.v - 1] += !region_starts(m);
 }
 
-static bool lives(const void *ctx, uint32_t vertex, uint32_t subtask)
+/* Attempts that lost against one that has finished do not matter any more. */
+static bool needs_input(const void *ctx, uint32_t vertex, uint32_t subtask)
 {
-    return live_attempts(ctx, vertex, subtask) > 0;
+    return live_attempts(ctx, vertex, subtask) > 0 && !has_finished(ctx, vertex, subtask);
 }
 
 static void release_result(struct model *m, const struct pliant_action *act)
 {
     if (!keeps_parallelism(m))
         broken(m, "only who starts region by region releases results", "see the actions");
-    judge(m, model_regions_release(&m->regions, act, lives, m), &act->result.producer);
+    judge(m, model_regions_release(&m->regions, act, needs_input, m), &act->result.producer);
     judge(m, model_batch_release(&m->batch, act), &act->result.producer);
 }
 
@@ -1008,10 +1064,10 @@ static void cancel(struct model *m, const struct pliant_task *id, int64_t now_ms
                id->attempt);
         return;
     }
-    if (m->state == PLIANT_EXECUTING)
+    if (m->state == PLIANT_EXECUTING && !has_finished(m, task->vertex, task->subtask)) {
         judge(m, model_regions_cancel(&m->regions, id), id);
-    if (m->state == PLIANT_EXECUTING)
         judge(m, model_batch_cancel(&m->batch, id), id);
+    }
     task->phase = MODEL_CANCELING;
     task->canceled_at_ms = now_ms;
 }
@@ -1107,6 +1163,21 @@ static void give_up(struct model *m, const struct pliant_action *act, int64_t no
     cause(m);
 }
 
+/* A slow one; told when it begins, and it may last longer. */
+static void block(struct model *m, const struct pliant_action *act, int64_t now_ms,
+                  const struct pliant_sched *sched)
+{
+    struct model_node *node = node_named(m, act->blocked.node, sched);
+
+    if (!node)
+        return;
+    if (!speculates(m) || !node->up || !works_on(m, node) ||
+        act->blocked.until_at_ms != instant_after(now_ms, m->cfg->speculative.block_ms))
+        broken(m, "a node is blocked for a time, since it is slow", "%s until %" PRId64, node->name,
+               act->blocked.until_at_ms);
+    node->blocked_until_ms = act->blocked.until_at_ms;
+}
+
 /* Only who has tasks on a node that will go is told. */
 static void notify(struct model *m, const struct pliant_action *act,
                    const struct pliant_sched *sched)
@@ -1173,12 +1244,13 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
         release_result(m, act);
         return;
     case PLIANT_ACT_DEPLOY:
-        deploy(m, act, sched);
+        deploy(m, act, now_ms, sched);
         return;
     case PLIANT_ACT_DECIDED:
         decided(m, act, sched);
         return;
     case PLIANT_ACT_BLOCK_NODE:
+        block(m, act, now_ms, sched);
         return;
     case PLIANT_ACT_CANCEL:
         cancel(m, &act->task, now_ms);
@@ -1266,6 +1338,21 @@ static void check_regions(struct model *m, const struct pliant_sched *sched)
         broken(m, rule, "see the actions");
 }
 
+/* The first attempt to finish is the result, and the others are told to stop at once. */
+static void check_winners(struct model *m)
+{
+    for (uint32_t v = 0; m->state == PLIANT_EXECUTING && v < m->n_vertices; v++)
+        for (size_t i = 0; i < m->tasks[v].n; i++) {
+            const struct model_task *task = &m->tasks[v].v[i];
+
+            if (task->phase != MODEL_OVER && task->phase != MODEL_CANCELING &&
+                has_finished(m, v, task->subtask))
+                broken(m, "the first attempt to finish stops the others",
+                       "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32, v + 1,
+                       task->subtask, task->attempt);
+        }
+}
+
 /* Does something wait for slots or for a drain, so that time alone may lead to a restart? */
 static bool time_may_restart(const struct model *m)
 {
@@ -1318,6 +1405,8 @@ static void check_declared(struct model *m)
     if (m->batch.on) {
         most = model_batch_tasks(&m->batch, &finished);
         least = most - finished > 0 ? most - finished : 1;
+        if (speculates(m)) /* attempts that are one more; as much as is free and blocked */
+            most = most * (uint32_t)m->cfg->speculative.max_attempts + offered(m);
         if (m->state != PLIANT_EXECUTING)
             return;
     }
@@ -1356,6 +1445,15 @@ static void check_reclaims(struct model *m)
     }
 }
 
+/* Slots may be there once slow nodes are not blocked any more; that it lasts longer is not told. */
+static bool any_blocked(const struct pliant_sched *sched)
+{
+    struct pliant_counts counts;
+
+    pliant_counts(sched, &counts);
+    return counts.blocked_nodes > 0;
+}
+
 /* Can anything move the job? */
 static void check_progress(struct model *m, const struct pliant_sched *sched)
 {
@@ -1380,7 +1478,7 @@ static void check_progress(struct model *m, const struct pliant_sched *sched)
         stuck = !timer && m->n_live == 0;
         break;
     case PLIANT_EXECUTING:
-        stuck = m->n_live == 0 && !(by_region(m) && timer);
+        stuck = m->n_live == 0 && !(by_region(m) && (timer || any_blocked(sched)));
         break;
     case PLIANT_STOP_WITH_SAVEPOINT:
         stuck = m->n_live == 0 && m->checkpoints.n == 0;
@@ -1474,6 +1572,7 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
         return m->broken;
     check_deployed(m);
     check_regions(m, sched);
+    check_winners(m);
     check_status(m);
     check_declared(m);
     if (!m->archived) {

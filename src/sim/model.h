@@ -9,7 +9,9 @@
  *   drains    the job is moved before their end
  *   reclaims  free slots go back at once, used ones when no task lives in them any more, each
  *             once; the job is moved before the end, and no budget pays
- *   attempts  each is started once, with a higher number than those before; it is canceled once
+ *   attempts  each is started once, with a higher number than those before; it is canceled once. Of
+ *             one task there are no more at a time than may be, and the first to finish stops the
+ *             others; nothing new starts on a node that is blocked
  *   states    every change is a legal edge, the status is the state's, and after ARCHIVED there
  *             is silence
  *   budgets   the restart strategies and the drain budget are charged once per restart; a
@@ -52,12 +54,13 @@ struct model_node {
     bool up, draining;
     int64_t end_at_ms; /* while it drains */
     uint64_t incarnation;
-    uint32_t life;      /* serial, of all nodes */
-    uint32_t slots;     /* with those that were given back */
-    uint32_t aside;     /* given back */
-    uint32_t owed;      /* used slots that others shall have, by ... */
-    int64_t owed_at_ms; /* ... then */
-    uint32_t returning; /* free slots that others shall have, in this step */
+    uint32_t life;            /* serial, of all nodes */
+    uint32_t slots;           /* with those that were given back */
+    uint32_t aside;           /* given back */
+    uint32_t owed;            /* used slots that others shall have, by ... */
+    int64_t owed_at_ms;       /* ... then */
+    uint32_t returning;       /* free slots that others shall have, in this step */
+    int64_t blocked_until_ms; /* for being slow, at least */
 };
 
 struct model_slot {

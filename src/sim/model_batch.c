@@ -315,6 +315,21 @@ const char *model_batch_start(struct model_batch *b, const struct pliant_task *i
     return NULL;
 }
 
+const char *model_batch_beside(struct model_batch *b, const struct pliant_task *id)
+{
+    if (!b->on)
+        return NULL;
+    if (!readable(b, id->vertex.v - 1, id->subtask))
+        return "a task starts when all that it reads is there";
+    b->vertices[id->vertex.v - 1].tasks[id->subtask].live++;
+    return NULL;
+}
+
+bool model_batch_finished(const struct model_batch *b, uint32_t v, uint32_t subtask)
+{
+    return b->on && b->vertices[v].tasks[subtask].finished;
+}
+
 const char *model_batch_cancel(const struct model_batch *b, const struct pliant_task *id)
 {
     if (!b->on || b->vertices[id->vertex.v - 1].tasks[id->subtask].seen != b->causes)
@@ -339,7 +354,8 @@ const char *model_batch_release(struct model_batch *b, const struct pliant_actio
         return "a result that is there is released once";
     edge->made[producer->subtask] = false;
     for (uint32_t i = 0; i < b->vertices[to].n; i++)
-        if (b->vertices[to].tasks[i].live > 0 && reads_partition(edge, i, producer->subtask))
+        if (b->vertices[to].tasks[i].live > 0 && !b->vertices[to].tasks[i].finished &&
+            reads_partition(edge, i, producer->subtask))
             return "nobody reads a result that is released";
     return NULL;
 }
@@ -394,7 +410,7 @@ void model_batch_over(struct model_batch *b, uint32_t v, uint32_t subtask, uint3
         return;
     task = &b->vertices[v].tasks[subtask];
     task->live--;
-    if (!finished)
+    if (!finished || task->finished)
         return;
     task->finished = true;
     task->life = life;

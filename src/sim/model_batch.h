@@ -63,11 +63,16 @@ const char *model_batch_decided(struct model_batch *b, const struct pliant_actio
                                 const struct pliant_sched *sched);
 const char *model_batch_start(struct model_batch *b, const struct pliant_task *task,
                               const struct pliant_sched *sched);
+/* One attempt more, beside those that live. */
+const char *model_batch_beside(struct model_batch *b, const struct pliant_task *task);
 const char *model_batch_cancel(const struct model_batch *b, const struct pliant_task *task);
 const char *model_batch_release(struct model_batch *b, const struct pliant_action *act);
 const char *model_batch_step_over(struct model_batch *b, const struct pliant_sched *sched);
 
-/* An attempt is over. `finished`: the event that says so; NULL: it made nothing. */
+/* Has an attempt of it finished? */
+bool model_batch_finished(const struct model_batch *b, uint32_t vertex, uint32_t subtask);
+/* An attempt is over. `finished`: the event that says so; NULL: it made nothing. The first one to
+ * finish is the task's result. */
 void model_batch_over(struct model_batch *b, uint32_t vertex, uint32_t subtask, uint32_t life,
                       const struct pliant_event *finished);
 /* Answers whether it takes results along. */

@@ -94,8 +94,7 @@ static void set_results(struct model_regions *r, uint32_t task, bool made)
                               t->job->edges[e].exchange == PLIANT_BLOCKING;
 }
 
-const char *model_regions_start(struct model_regions *r, const struct pliant_task *task,
-                                uint32_t life)
+const char *model_regions_start(struct model_regions *r, const struct pliant_task *task)
 {
     uint32_t id, region;
 
@@ -111,9 +110,23 @@ const char *model_regions_start(struct model_regions *r, const struct pliant_tas
     r->started[region]++;
     r->seen[region] = r->causes;
     r->finished[id] = false;
-    r->life[id] = life;
     set_results(r, id, false);
     return NULL;
+}
+
+const char *model_regions_beside(struct model_regions *r, const struct pliant_task *task)
+{
+    if (!r->on)
+        return NULL;
+    if (!readable(r, task->vertex.v - 1, task->subtask))
+        return "a task starts when all that it reads is there";
+    r->live[r->regions.of_task[flat(r, task->vertex.v - 1, task->subtask)]]++;
+    return NULL;
+}
+
+bool model_regions_finished(const struct model_regions *r, uint32_t vertex, uint32_t subtask)
+{
+    return r->on && r->finished[flat(r, vertex, subtask)];
 }
 
 const char *model_regions_cancel(const struct model_regions *r, const struct pliant_task *task)
@@ -127,7 +140,7 @@ const char *model_regions_cancel(const struct model_regions *r, const struct pli
 }
 
 const char *model_regions_release(struct model_regions *r, const struct pliant_action *act,
-                                  bool (*lives)(const void *ctx, uint32_t vertex, uint32_t subtask),
+                                  bool (*needs)(const void *ctx, uint32_t vertex, uint32_t subtask),
                                   const void *ctx)
 {
     const struct pliant_task *producer = &act->result.producer;
@@ -146,7 +159,7 @@ const char *model_regions_release(struct model_regions *r, const struct pliant_a
     *result(r, act->result.edge, id) = false;
     c = topology_consumers(&r->topology, act->result.edge, producer->subtask);
     for (; c.first < c.end; c.first++)
-        if (lives(ctx, spec->to, c.first))
+        if (needs(ctx, spec->to, c.first))
             return "nobody reads a result that is released";
     return NULL;
 }
@@ -166,7 +179,8 @@ const char *model_regions_step_over(struct model_regions *r)
     return whole ? NULL : "a region starts as a whole";
 }
 
-void model_regions_over(struct model_regions *r, uint32_t vertex, uint32_t subtask, bool finished)
+void model_regions_over(struct model_regions *r, uint32_t vertex, uint32_t subtask, uint32_t life,
+                        bool finished)
 {
     uint32_t id;
 
@@ -174,8 +188,11 @@ void model_regions_over(struct model_regions *r, uint32_t vertex, uint32_t subta
         return;
     id = flat(r, vertex, subtask);
     r->live[r->regions.of_task[id]]--;
-    r->finished[id] = finished;
-    set_results(r, id, finished);
+    if (!finished || r->finished[id])
+        return;
+    r->finished[id] = true;
+    r->life[id] = life;
+    set_results(r, id, true);
 }
 
 static bool any_result(const struct model_regions *r, uint32_t task)

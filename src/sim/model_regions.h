@@ -23,7 +23,7 @@ struct model_regions {
     struct topology topology;
     struct regions regions;
     bool *finished;    /* [tasks] the last attempt */
-    uint32_t *life;    /* [tasks] of the node that it ran on */
+    uint32_t *life;    /* [tasks] of the node that it finished on */
     bool *made;        /* [edges x tasks] this result is there */
     uint32_t *live;    /* [regions] */
     uint32_t *started; /* [regions] tasks, in this step */
@@ -36,15 +36,19 @@ int model_regions_init(struct model_regions *r, const struct pliant_job *job);
 void model_regions_free(struct model_regions *r);
 
 /* Each answers NULL, or the rule that is broken. */
-const char *model_regions_start(struct model_regions *r, const struct pliant_task *task,
-                                uint32_t life);
+const char *model_regions_start(struct model_regions *r, const struct pliant_task *task);
+/* One attempt more, beside those of the task that live. */
+const char *model_regions_beside(struct model_regions *r, const struct pliant_task *task);
 const char *model_regions_cancel(const struct model_regions *r, const struct pliant_task *task);
 const char *model_regions_release(struct model_regions *r, const struct pliant_action *act,
-                                  bool (*lives)(const void *ctx, uint32_t vertex, uint32_t subtask),
+                                  bool (*needs)(const void *ctx, uint32_t vertex, uint32_t subtask),
                                   const void *ctx);
 const char *model_regions_step_over(struct model_regions *r);
 
-void model_regions_over(struct model_regions *r, uint32_t vertex, uint32_t subtask, bool finished);
+bool model_regions_finished(const struct model_regions *r, uint32_t vertex, uint32_t subtask);
+/* An attempt is over; the first one to finish, on a node in this life, is the task's result. */
+void model_regions_over(struct model_regions *r, uint32_t vertex, uint32_t subtask, uint32_t life,
+                        bool finished);
 /* Answers whether it takes results along. */
 bool model_regions_node_left(struct model_regions *r, uint32_t life);
 /* Something has happened that may lead to a restart. */

@@ -19,6 +19,9 @@
  *   savepoint   path, cause: one of them is null
  *   drain       node, reason, deadline: the job has tasks on a node that will go
  *   decided     vertex, parallelism, bytes: a vertex of a batch job got its tasks
+ *   regions     tasks, vertices {name: tasks}: some regions alone restart, with so many tasks
+ *   speculation attempts, vertices {name: attempts}: so many began beside others of their task
+ *   blocked     node, until: it is slow, and nothing new starts there for that long at least
  *   give_up     node: it did not confirm a cancel
  *   totals      the last line: state, status, restarts {total, REASON: n}, rescales {total, up,
  *               down, REASON: n}, downtime_ms, longest_downtime_ms, lifetime_ms (from the first
@@ -26,24 +29,31 @@
  *               state_visits {STATE: n}, parallelism_ms [[subtasks, ms], ...] of the widest vertex,
  *               vertex_parallelism_ms {name: [[subtasks, ms], ...]}, slot_ms_offered, slot_ms_used,
  *               checkpoints {completed, failed}, nodes {joined, lost, drained, drains_withdrawn,
- *               left}, events_ignored
+ *               left}, events_ignored, region_restarts, tasks {name: {tasks, attempts, restarted,
+ *               speculative, first_start, last_end}}
  *
  * Nodes that come and go are not listed: what they change for the job is.
  */
 #include <string.h>
 
 #include "sim/report_impl.h"
+#include "sim/stages.h"
 #include "spec/json_out.h"
+
+#define STAGES_COLUMNS 2 /* how it went over time is not told */
 
 struct json_report {
     struct report report;
     struct json json;
+    struct stages stages;
 };
 
 static int init(struct report *r)
 {
-    json_init(&((struct json_report *)r)->json, r->o.out);
-    return 0;
+    struct json_report *json = (struct json_report *)r;
+
+    json_init(&json->json, r->o.out);
+    return stages_init(&json->stages, r->view.n_vertices, STAGES_COLUMNS);
 }
 
 static void line_begin(struct json *j, int64_t t, const char *kind)
@@ -255,6 +265,12 @@ static bool action(const struct report *r, struct json *j, const struct pliant_a
         json_uint(j, "bytes", a->decided.bytes);
         json_end(j, '}');
         return true;
+    case PLIANT_ACT_BLOCK_NODE:
+        line_begin(j, r->view.at_ms, "blocked");
+        json_string(j, "node", node_name(r, a->blocked.node));
+        json_int(j, "until", a->blocked.until_at_ms);
+        json_end(j, '}');
+        return true;
     case PLIANT_ACT_GIVE_UP_NODE:
         line_begin(j, r->view.at_ms, "give_up");
         json_string(j, "node", node_name(r, a->node.node));
@@ -269,7 +285,6 @@ static bool action(const struct report *r, struct json *j, const struct pliant_a
     case PLIANT_ACT_CHECKPOINT:
     case PLIANT_ACT_REGISTER:
     case PLIANT_ACT_REPORT_TAKEN:
-    case PLIANT_ACT_BLOCK_NODE:
     case PLIANT_ACT_ARCHIVED:
     case PLIANT_ACTIONS:
         break;
@@ -291,11 +306,38 @@ static int checkpoint(const struct report *r, struct json *j)
     return line_end(j);
 }
 
+/* How many of each vertex, in this step. */
+static int tasks_now(struct report *r, const char *kind, const char *what, bool restarts)
+{
+    struct json *j = &((struct json_report *)r)->json;
+    const struct stages *s = &((struct json_report *)r)->stages;
+    uint32_t n = restarts ? stages_restart_now(s) : stages_speculate_now(s);
+
+    if (n == 0)
+        return 0;
+    line_begin(j, r->view.at_ms, kind);
+    json_uint(j, what, n);
+    json_begin(j, "vertices", '{');
+    for (uint32_t v = 0; v < s->n; v++) {
+        n = restarts ? s->v[v].restarts_now : s->v[v].speculative_now;
+        if (n > 0)
+            json_uint(j, pliant_job_vertex_name(r->o.job, (pliant_vertex_id){v + 1}), n);
+    }
+    json_end(j, '}');
+    return line_end(j);
+}
+
 static int step(struct report *r)
 {
     struct json *j = &((struct json_report *)r)->json;
-    int rc = checkpoint(r, j);
+    int rc = stages_take(&((struct json_report *)r)->stages, &r->view);
 
+    if (rc == 0)
+        rc = checkpoint(r, j);
+    if (rc == 0)
+        rc = tasks_now(r, "regions", "tasks", true);
+    if (rc == 0)
+        rc = tasks_now(r, "speculation", "attempts", false);
     for (size_t i = 0; rc == 0 && i < r->view.actions->n; i++)
         if (action(r, j, &r->view.actions->v[i]))
             rc = json_line(j);
@@ -379,6 +421,25 @@ static void event_totals(struct json *j, const struct totals *t)
     json_uint(j, "events_ignored", t->events_ignored);
 }
 
+static void task_totals(const struct report *r, struct json *j, const struct stages *s)
+{
+    json_uint(j, "region_restarts", r->totals.region_restarts);
+    json_begin(j, "tasks", '{');
+    for (uint32_t v = 0; v < s->n; v++) {
+        const struct stage *stage = &s->v[v];
+
+        json_begin(j, pliant_job_vertex_name(r->o.job, (pliant_vertex_id){v + 1}), '{');
+        json_uint(j, "tasks", r->view.parallelism[v]);
+        json_uint(j, "attempts", stage->attempts);
+        json_uint(j, "restarted", stage->restarted);
+        json_uint(j, "speculative", stage->speculative);
+        instant(j, "first_start", stage->first_start_at_ms);
+        instant(j, "last_end", stage->last_end_at_ms);
+        json_end(j, '}');
+    }
+    json_end(j, '}');
+}
+
 static int end(struct report *r)
 {
     struct json *j = &((struct json_report *)r)->json;
@@ -392,6 +453,7 @@ static int end(struct report *r)
     state_totals(j, t);
     parallelism_totals(r, j, t);
     event_totals(j, t);
+    task_totals(r, j, &((struct json_report *)r)->stages);
     rc = line_end(j);
     return rc == 0 ? json_flush(j) : rc;
 }
@@ -399,6 +461,7 @@ static int end(struct report *r)
 static void free_json(struct report *r)
 {
     json_free(&((struct json_report *)r)->json);
+    stages_free(&((struct json_report *)r)->stages);
 }
 
 const struct report_ops report_json_ops = {

@@ -11,6 +11,7 @@
 #include "sim/report_impl.h"
 #include "sim/sentence.h"
 #include "sim/series.h"
+#include "sim/stages.h"
 #include "sim/time_text.h"
 
 #define SERIES_COLUMNS 1024
@@ -21,6 +22,7 @@
 #define PICTURE_MARGIN 8 /* columns for the numbers of slots and their line */
 #define STATES_WIDTH 44  /* "WaitingForResources > CreatingExecutionGraph" */
 #define GROUP_NAMES 3
+#define RERUN_MS 60000 /* restarts of regions within that time share a line */
 #define WHAT_DRAIN "  drain"
 #define WHAT_LOST "  lost"
 #define SHARE_ROWS_MAX 16
@@ -36,10 +38,20 @@ struct group {
     char names[GROUP_NAMES * (PLIANT_NAME_MAX + 2)]; /* the first ones, with commas */
 };
 
+/* Restarts of regions that share a line. */
+struct rerun {
+    uint32_t n; /* restarts; 0: there is none */
+    int64_t at_ms;
+    uint64_t tasks, failures;
+    char first[2 * PLIANT_NAME_MAX + 32]; /* what failed first */
+};
+
 struct text_report {
     struct report report;
     struct series series;
+    struct stages stages;
     struct group group; /* not shown yet: more nodes may follow */
+    struct rerun rerun; /* not shown yet: more restarts may follow */
     int time_width;
     unsigned width; /* of the picture, in columns */
     struct series_column columns[WIDTH_MAX];
@@ -47,12 +59,16 @@ struct text_report {
 
 static int init(struct report *r)
 {
-    return series_init(&((struct text_report *)r)->series, SERIES_COLUMNS);
+    struct text_report *text = (struct text_report *)r;
+    int rc = series_init(&text->series, SERIES_COLUMNS);
+
+    return rc == 0 ? stages_init(&text->stages, r->view.n_vertices, SERIES_COLUMNS) : rc;
 }
 
 static void free_text(struct report *r)
 {
     series_free(&((struct text_report *)r)->series);
+    stages_free(&((struct text_report *)r)->stages);
 }
 
 /* ---- timeline --------------------------------------------------------------------------- */
@@ -109,6 +125,27 @@ static void show_group(struct text_report *t)
     g->what = NULL;
 }
 
+static void show_rerun(struct text_report *t)
+{
+    struct rerun *n = &t->rerun;
+    FILE *out;
+
+    if (n->n == 0)
+        return;
+    out = line_at(t, n->at_ms, "  regions");
+    fprintf(out, "%" PRIu64 " task%s again", n->tasks, n->tasks == 1 ? "" : "s");
+    if (n->n > 1)
+        fprintf(out, " in %" PRIu32 " restarts", n->n);
+    if (n->failures > 0) {
+        fputs(": ", out);
+        sentence_text(out, n->first);
+    }
+    if (n->failures > 1)
+        fprintf(out, ", %" PRIu64 " more failures", n->failures - 1);
+    fputc('\n', out);
+    *n = (struct rerun){0};
+}
+
 /* A node with what it has in common with others; they stand in one line. */
 static void group(struct text_report *t, const struct group *common, const char *name)
 {
@@ -132,6 +169,7 @@ static FILE *line(struct report *r, const char *what)
     struct text_report *t = (struct text_report *)r;
 
     show_group(t);
+    show_rerun(t);
     return line_at(t, r->view.at_ms, what);
 }
 
@@ -214,6 +252,12 @@ static void show_action(struct report *r, const struct pliant_action *a)
         fprintf(line(r, "  stage"), "%s: %" PRIu32 " tasks for %" PRIu64 " bytes\n",
                 pliant_job_vertex_name(r->view.job, a->decided.vertex), a->decided.parallelism,
                 a->decided.bytes);
+    } else if (a->kind == PLIANT_ACT_BLOCK_NODE) {
+        char time[TIME_TEXT_MAX];
+
+        sentence_text(line(r, "  blocked"), r->view.node_name(r->view.sched, a->blocked.node));
+        fprintf(r->o.out, " is slow: nothing new there until %s or later\n",
+                time_stopwatch(time, a->blocked.until_at_ms));
     } else if (a->kind == PLIANT_ACT_GIVE_UP_NODE) {
         sentence_text(line(r, "  given up"), r->view.node_name(r->view.sched, a->node.node));
         fputs(" does not confirm that its tasks are down\n", r->o.out);
@@ -267,13 +311,73 @@ static void show_event(struct report *r)
     }
 }
 
+/* What fails without that the state changes: regions will restart for it. */
+static void note_failure(struct text_report *t)
+{
+    const struct view *v = &t->report.view;
+    const struct pliant_event *ev = v->event;
+    struct rerun *n = &t->rerun;
+
+    if (view_ignored(v) || v->state != PLIANT_EXECUTING ||
+        (ev->kind != PLIANT_EV_TASK_FAILED && ev->kind != PLIANT_EV_NODE_LOST))
+        return;
+    if (n->failures++ > 0)
+        return;
+    if (ev->kind == PLIANT_EV_NODE_LOST)
+        snprintf(n->first, sizeof n->first, "%s lost", ev->node.name);
+    else
+        snprintf(n->first, sizeof n->first, "%s/%" PRIu32 " failed",
+                 pliant_job_vertex_name(v->job, ev->failure.task.vertex), ev->failure.task.subtask);
+}
+
+static void note_restarts(struct text_report *t)
+{
+    const struct view *v = &t->report.view;
+    struct rerun *n = &t->rerun;
+    uint32_t tasks = stages_restart_now(&t->stages);
+
+    if (tasks > 0) {
+        n->at_ms = n->n++ == 0 ? v->at_ms : n->at_ms;
+        n->tasks += tasks;
+    }
+    if (n->n > 0 && v->at_ms - n->at_ms > RERUN_MS)
+        show_rerun(t);
+}
+
+static void show_speculation(struct report *r)
+{
+    const struct text_report *t = (struct text_report *)r;
+    const char *comma = "";
+    FILE *out;
+
+    if (stages_speculate_now(&t->stages) == 0)
+        return;
+    out = line(r, "  speculation");
+    for (uint32_t v = 0; v < t->stages.n; v++) {
+        uint32_t n = t->stages.v[v].speculative_now;
+
+        if (n == 0)
+            continue;
+        fprintf(out, "%s%" PRIu32 " attempt%s more of %s", comma, n, n == 1 ? "" : "s",
+                pliant_job_vertex_name(r->o.job, (pliant_vertex_id){v + 1}));
+        comma = ", ";
+    }
+    fputc('\n', out);
+}
+
 static int step(struct report *r)
 {
     struct text_report *t = (struct text_report *)r;
+    int rc = stages_take(&t->stages, &r->view);
 
+    if (rc < 0)
+        return rc;
     series_take(&t->series, &r->view);
     if (t->group.what && t->group.at_ms != r->view.at_ms)
         show_group(t);
+    note_failure(t);
+    note_restarts(t);
+    show_speculation(r);
     show_event(r);
     for (size_t i = 0; i < r->view.actions->n; i++)
         show_action(r, &r->view.actions->v[i]);
@@ -347,6 +451,67 @@ static void picture(struct text_report *t)
         fputc('-', out);
     fputc('\n', out);
     picture_axis(t, extent_ms, n);
+}
+
+/* ---- tasks of each vertex ----------------------------------------------------------------- */
+
+/* A row over the same time as the picture: the share of the vertex's tasks that run. */
+static void stage_row(const struct text_report *t, uint32_t v, unsigned n)
+{
+    static const char *const eighths[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
+                                          "\u2585", "\u2586", "\u2587", "\u2588"};
+    FILE *out = t->report.o.out;
+    uint32_t tasks = t->report.view.parallelism[v];
+    double row[WIDTH_MAX];
+
+    stages_row(&t->stages, v, row, n);
+    fprintf(out, "%*" PRIu32 " |", PICTURE_MARGIN - 2, tasks);
+    for (unsigned i = 0; i < n; i++) {
+        double share = tasks > 0 ? row[i] / tasks : 0;
+        int eighth = share <= 0 ? 0 : share >= 1 ? 8 : 1 + (int)(share * 7);
+
+        fputs(t->report.o.ascii ? (share >= 0.5 ? "#"
+                                   : share > 0  ? "."
+                                                : " ")
+                                : eighths[eighth],
+              out);
+    }
+    fprintf(out, "\n%*s |", PICTURE_MARGIN - 2, "");
+    sentence_text(out, pliant_job_vertex_name(t->report.o.job, (pliant_vertex_id){v + 1}));
+    fputc('\n', out);
+}
+
+static void stage_rows(const struct text_report *t)
+{
+    if (!t->stages.by_region)
+        return;
+    fprintf(t->report.o.out, "\n%*s tasks of each vertex that run\n", PICTURE_MARGIN - 1, "");
+    for (uint32_t v = 0; v < t->stages.n && v < STAGES_SHOWN; v++)
+        stage_row(t, v, t->width - PICTURE_MARGIN - 1);
+}
+
+static void stage_totals(const struct text_report *t)
+{
+    FILE *out = t->report.o.out;
+    char from[TIME_TEXT_MAX], to[TIME_TEXT_MAX];
+
+    if (!t->stages.by_region)
+        return;
+    fprintf(out, "\n  %-24s %7s %9s %9s %12s %12s %12s\n", "vertex", "tasks", "attempts",
+            "restarted", "speculative", "first start", "last end");
+    for (uint32_t v = 0; v < t->stages.n && v < VERTEX_ROWS_MAX; v++) {
+        const struct stage *stage = &t->stages.v[v];
+
+        fprintf(out, "  %-24s %7" PRIu32 " %9" PRIu64 " %9" PRIu64 " %12" PRIu64 " %12s %12s\n",
+                pliant_job_vertex_name(t->report.o.job, (pliant_vertex_id){v + 1}),
+                t->report.view.parallelism[v], stage->attempts, stage->restarted,
+                stage->speculative,
+                stage->first_start_at_ms == PLIANT_NEVER
+                    ? "-"
+                    : time_stopwatch(from, stage->first_start_at_ms),
+                stage->last_end_at_ms == PLIANT_NEVER ? "-"
+                                                      : time_stopwatch(to, stage->last_end_at_ms));
+    }
 }
 
 /* ---- totals ----------------------------------------------------------------------------- */
@@ -497,17 +662,27 @@ static int end(struct report *r)
     char span[TIME_TEXT_MAX];
 
     show_group(text);
+    show_rerun(text);
     series_end(&text->series, t->now_ms);
+    stages_end(&text->stages, t->now_ms);
     picture(text);
+    stage_rows(text);
     fprintf(r->o.out, "\nAfter %s the job is %s, the scheduler in %s\n\n",
             time_span(span, t->now_ms), pliant_job_status_name(t->status),
             pliant_state_name(t->state));
     restart_totals(r->o.out, t);
+    if (t->region_restarts > 0)
+        fprintf(r->o.out, "  %-16s %12" PRIu64 "  of some regions alone\n", "region restarts",
+                t->region_restarts);
     downtime_totals(r->o.out, t);
     usage_totals(r->o.out, t);
     state_totals(r->o.out, t);
-    share_totals(r);
-    vertex_totals(r);
+    if (text->stages.by_region) {
+        stage_totals(text);
+    } else {
+        share_totals(r);
+        vertex_totals(r);
+    }
     return fflush(r->o.out) == 0 ? report_written(r) : -errno;
 }
 

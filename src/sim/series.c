@@ -41,6 +41,7 @@ static void merge(struct series_column *into, const struct series_column *next)
     into->drained += next->drained;
     into->checkpoints += next->checkpoints;
     into->restarts += next->restarts;
+    into->region_restarts += next->region_restarts;
 }
 
 /* Twice as wide, half as many. */
@@ -113,6 +114,7 @@ void series_take(struct series *s, const struct view *v)
     s->offered = v->counts.slots_offered;
     c = touch(s, s->now_ms, 0);
     c->lost += news == VIEW_NODE_LOST;
+    c->region_restarts += (uint32_t)(v->counts.region_restarts - v->before.region_restarts);
     c->drained += news == VIEW_NODE_DRAINS;
     c->checkpoints += v->event->kind == PLIANT_EV_CHECKPOINT_COMPLETED && !view_ignored(v);
 }
@@ -140,7 +142,7 @@ static struct series_column still(const struct series_column *before)
                                           .min = c.parallelism.last,
                                           .max = c.parallelism.last,
                                           .last = c.parallelism.last};
-    c.lost = c.drained = c.checkpoints = c.restarts = 0;
+    c.lost = c.drained = c.checkpoints = c.restarts = c.region_restarts = 0;
     return c;
 }
 

@@ -24,7 +24,7 @@ struct series_column {
     struct series_value offered;     /* slots */
     struct series_value parallelism; /* of the widest vertex, 0: not at work */
     int64_t state_ms[PLIANT_STATES];
-    uint32_t lost, drained, checkpoints, restarts;
+    uint32_t lost, drained, checkpoints, restarts, region_restarts;
 };
 
 struct series {

@@ -162,6 +162,7 @@ static void count_event(struct totals *t, const struct view *v)
     t->drains_withdrawn += news == VIEW_NODE_STAYS;
     t->nodes_left += news == VIEW_NODE_LEFT;
     t->events_ignored = v->counts.events_ignored;
+    t->region_restarts = v->counts.region_restarts;
     if (view_ignored(v))
         return;
     t->checkpoints_completed += v->event->kind == PLIANT_EV_CHECKPOINT_COMPLETED;

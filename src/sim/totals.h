@@ -33,7 +33,8 @@ struct totals {
 
     uint64_t restarts; /* times that Restarting was entered */
     uint64_t restarts_by[PLIANT_REASONS];
-    uint64_t rescales; /* times that the job came back with another parallelism */
+    uint64_t region_restarts; /* of some regions alone */
+    uint64_t rescales;        /* times that the job came back with another parallelism */
     uint64_t rescales_by[PLIANT_REASONS];
     uint64_t rescales_up, rescales_down; /* by all subtasks together; the rest: the same sum */
 

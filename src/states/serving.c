@@ -342,11 +342,12 @@ static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
     return regional_in_order(s, l->chosen.v, l->chosen.n, 0, ret_n);
 }
 
-/* Others of the unit now have a home. */
-static void lower_needs(struct pliant_sched *s, uint32_t group, uint32_t subtask)
+void line_home(struct pliant_sched *s, uint32_t group, uint32_t subtask)
 {
     const struct pliant_job *job = s->job;
 
+    if (s->way->single || !s->scheduling.on || s->scheduling.line.n == 0)
+        return;
     for (uint32_t m = job->group_first[group]; m < job->group_first[group + 1]; m++) {
         uint32_t w = job->group_members[m], region;
 
@@ -374,8 +375,7 @@ static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, s
         results_begin(&s->scheduling.results,
                       regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
                       pool_node(&s->pool, node)->arrival);
-        if (!s->way->single && s->scheduling.line.n > 0)
-            lower_needs(s, s->job->group_of[tasks[k].value], tasks[k].minor);
+        line_home(s, s->job->group_of[tasks[k].value], tasks[k].minor);
     }
     deploy_tasks(s, tasks, n);
 }
@@ -396,10 +396,9 @@ void line_serve(struct pliant_sched *s)
 
 void line_drain_over(struct pliant_sched *s, const struct pool_node *node)
 {
-    for (uint32_t row = node->first_slot; s->scheduling.line.n > 0 && row != POOL_NONE;
-         row = s->pool.slots.v[row].next)
+    for (uint32_t row = node->first_slot; row != POOL_NONE; row = s->pool.slots.v[row].next)
         if (s->pool.slots.v[row].live > 0)
-            lower_needs(s, s->pool.slots.v[row].group, s->pool.slots.v[row].subtask);
+            line_home(s, s->pool.slots.v[row].group, s->pool.slots.v[row].subtask);
 }
 
 /* ---- patience --------------------------------------------------------------------------- */

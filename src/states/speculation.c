@@ -76,6 +76,16 @@ static bool restarts(const struct pliant_sched *s, uint32_t v, uint32_t i)
     return regional_owner(&s->regional, regional_flat(&s->regional, v, i)) != 0;
 }
 
+/* Another attempt may stand for the task now, and its slot is where others of the unit may go. */
+static bool rank(struct pliant_sched *s, uint32_t v, uint32_t i)
+{
+    bool changed = execution_rank(&s->graph, v, i);
+
+    if (changed)
+        line_home(s, s->job->group_of[v], i);
+    return changed;
+}
+
 /* ---- slow tasks ------------------------------------------------------------------------- */
 
 static int64_t time_taken(const struct pliant_sched *s, uint32_t v, uint32_t i,
@@ -217,7 +227,7 @@ static bool still_wanted(struct pliant_sched *s, struct pliant_task id)
     if (scheduling_can_read(s, v, id.subtask))
         return true;
     drop(s, attempt);
-    execution_rank(&s->graph, v, id.subtask);
+    rank(s, v, id.subtask);
     return false;
 }
 
@@ -283,7 +293,7 @@ static void told_who_stands(struct pliant_sched *s, uint32_t v, uint32_t i)
 
 void speculation_rank(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
-    if (execution_rank(&s->graph, v, i))
+    if (rank(s, v, i))
         told_who_stands(s, v, i);
 }
 
@@ -309,7 +319,7 @@ static void bound_stop(struct pliant_sched *s, uint32_t v, uint32_t i)
 /* It is the task's result, and nobody needs the others [6.3]. */
 static void wins(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
-    execution_rank(&s->graph, v, i);
+    rank(s, v, i);
     told_who_stands(s, v, i);
     speculation_note_end(s, v, i);
     task_stop(s, v, i, false);
@@ -369,7 +379,7 @@ static void goes_on(struct pliant_sched *s, uint32_t v, uint32_t i)
 static void falls(struct pliant_sched *s, uint32_t v, uint32_t i, bool failed)
 {
     drop_waiting(s, v, i, 0);
-    execution_rank(&s->graph, v, i);
+    rank(s, v, i);
     if (task_live(task_at(s, v, i)))
         regional_attempt_down(s, v, i, failed);
     else
@@ -388,7 +398,7 @@ void speculation_over(struct pliant_sched *s, uint32_t v, uint32_t i, struct tas
     if (first) {
         wins(s, v, i);
     } else if (!matters) {
-        execution_rank(&s->graph, v, i);
+        rank(s, v, i);
         regional_attempt_down(s, v, i, false);
     } else if (on && !(state == PLIANT_TASK_FAILED && input_lost)) {
         s->speculation.local |= state == PLIANT_TASK_FAILED;

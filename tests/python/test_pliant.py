@@ -345,6 +345,9 @@ class SubtaskTest(WithAgent):
         self.assertEqual((read.edge, read.from_vertex), (3, "a"))
         self.assertEqual(read.partitions, (pliant.Partition("src", 7, 2, range(0, 3)),))
         self.assertEqual(read.files, [os.path.join("src", "2")])
+        os.rename("src", "lost")
+        with self.assertRaises(FileNotFoundError):
+            print(read.files)
         self.assertEqual((written.edge, written.to_vertex), (5, "b"))
         self.assertEqual(written.path(3), os.path.join("dst", "3"))
         self.assertRaises(ValueError, written.path, 4)

@@ -191,6 +191,26 @@ Test(agent_exchange, tells_how_much_was_written_when_the_task_has_ended)
     cr_expect_str_eq(sizes(fake_state(&f, 1, 1, "ended")), "", "it has no result");
 }
 
+Test(agent_exchange, a_task_whose_output_is_gone_has_failed)
+{
+    static const char *const rows[] = {
+        "rmdir $(" WORKER "outputs)",
+        "d=$(" WORKER "outputs); rmdir $d && printf x >$d",
+    };
+
+    start();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct doc *d;
+
+        deploy((int)i, 1, rows[i], NO_INPUT, OUTPUT);
+        d = fake_state(&f, (int)i, 1, "ended");
+        cr_expect_eq(fake_int(d, "end.code"), 0);
+        cr_expect(strstr(fake_text(d, "end.cause"), "its output is gone"), "%s",
+                  fake_text(d, "end.cause"));
+        cr_expect_str_eq(sizes(d), "", "it has no result");
+    }
+}
+
 Test(agent_exchange, what_the_task_says_of_sizes_is_what_counts)
 {
     static const struct {
@@ -270,6 +290,22 @@ Test(agent_exchange, does_not_start_a_task_whose_input_is_lost)
     cr_expect_str_eq(fake_text(d, "end.how"), "not-started");
     cr_expect(strstr(fake_text(d, "end.cause"), "1.4"), "%s", fake_text(d, "end.cause"));
     expect_lost(d, 1, 1, 4);
+}
+
+Test(agent_exchange, a_lost_input_is_no_empty_one)
+{
+    char *text;
+
+    start();
+    make_inputs();
+    deploy(0, 1,
+           "rm -r $(dirname $(dirname $(" WORKER "inputs | head -1)))/1.4;" WORKER
+           "inputs >/dev/null; echo $?;" WORKER "inputs --json; echo $?",
+           INPUT, NO_OUTPUT);
+    fake_state(&f, 0, 1, "ended");
+    text = printed(0, 1);
+    cr_expect_str_eq(text, "1\n1\n");
+    free(text);
 }
 
 Test(agent_exchange, passes_on_what_a_task_finds_lost)

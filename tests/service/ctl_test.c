@@ -43,6 +43,8 @@ static int ctl(const char *const *words)
     "\"bounds\":[2,8]}},\"tasks\":[{\"vertex\":\"src\",\"subtask\":0,\"attempt\":3,"               \
     "\"node\":\"n1\",\"pid\":77,\"state\":\"RUNNING\"}],\"slots\":{\"offered\":6,\"used\":4,"      \
     "\"since_unix_ms\":1700000000000},"                                                            \
+    "\"blocked\":[{\"node\":\"n7\",\"until_unix_ms\":1700000000000},"                              \
+    "{\"node\":\"n8\",\"until_unix_ms\":1700000001000}],"                                          \
     "\"restarts\":2,\"rescales\":1,\"checkpoint\":{\"id\":\"5\",\"age_ms\":12000},"                \
     "\"next\":{\"decision\":\"rescale\",\"at_ms\":65000,\"why\":\"cooldown\"}}"
 #define STATUS STATUS_OF("Executing", "RUNNING")
@@ -56,7 +58,7 @@ static const struct {
     const char *words[MAX_WORDS];
     enum message_type type;
     const char *body, *reply; /* what is asked, and the answer: with --json that is the output */
-    const char *text[6];      /* what is in the output without it */
+    const char *text[7];      /* what is in the output without it */
 } calls[] = {
     {{"list"}, MESSAGE_LIST, "{\"ended\":false}",
      "{\"jobs\":[{\"job_id\":\"" JOB "\",\"name\":\"wc\",\"state\":\"Executing\",\"job_status\":\"RUNNING\",\"submitted_unix_ms\":1700000000000,\"ended_unix_ms\":null,\"slots_used\":4,\"desired\":8}]}",
@@ -64,7 +66,7 @@ static const struct {
     {{"list", "--all"}, MESSAGE_LIST, "{\"ended\":true}", "{\"jobs\":[]}", {"no jobs\n"}},
     {{"list"}, MESSAGE_LIST, "{\"ended\":false}", "{\"jobs\":[]}", {"no jobs (list --all shows ended ones)\n"}},
     {{"status", "wc"}, MESSAGE_STATUS, "{\"job\":\"wc\"}", STATUS,
-     {"Job wc (" JOB ")\n", "Executing, RUNNING", "4 used, 6 offered", "5, 12 s ago", "rescale in 1 min 5 s: cooldown", "ma\"p              2       4    2..8\n"}},
+     {"Job wc (" JOB ")\n", "Executing, RUNNING", "4 used, 6 offered", "blocked      n7 until 2023-11-14 22:13:20, n8 until 2023-11-14 22:13:21\n", "5, 12 s ago", "rescale in 1 min 5 s: cooldown", "ma\"p              2       4    2..8\n"}},
     {{"status", "0123"}, MESSAGE_STATUS, "{\"job\":\"0123\"}", STATUS, {"src/0        3  n1         77  RUNNING\n"}},
     {{"scale", "wc", "src=8", "a=b=2:3"}, MESSAGE_SCALE,
      "{\"job\":\"wc\",\"vertices\":{\"src\":{\"min\":1,\"max\":8},\"a=b\":{\"min\":2,\"max\":3}}}", "{}", {"wc: the new bounds hold\n"}},

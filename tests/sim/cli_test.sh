@@ -59,6 +59,21 @@ expect 0 '' sh -c "$run --trace - --json <$work/trace.jsonl"
 expect 0 '' sh -c "$run --trace - --json <$work/trace.jsonl | tail -1 >$work/piped"
 expect 0 '' $run $trace -D restart-strategy.type=none --until 100000
 
+# ---- a batch job shows its stages, restarts and attempts
+batch="$sim run --job $data/../../examples/batch.yaml --trace $data/../../examples/batch.jsonl"
+expect 0 '' $batch --svg "$work/batch.svg"
+for line in 'stage  *clean: 45 tasks' 'regions  *[0-9]* tasks again.*m5 lost' \
+    'speculation  *8 attempts more of read' 'blocked  *m4 is slow' ' |clean$' \
+    '  read  *40  *[0-9]*  *[0-9]*  *8 ' 'region restarts'; do
+    grep -q "$line" "$work/out" || fail "no \"$line\" in: $(cat "$work/out")"
+done
+grep -q '>clean 45</text>' "$work/batch.svg" || fail "no row of clean in the chart"
+expect 0 '' $batch --json
+for line in '"kind":"regions","tasks":[0-9]*,"vertices":{"read":9' '"kind":"blocked","node":"m4"' \
+    '"kind":"speculation","attempts":8,"vertices":{"read":8}' '"tasks":{"read":{"tasks":40,'; do
+    grep -q "$line" "$work/out" || fail "no $line in: $(cat "$work/out")"
+done
+
 # ---- labels of failures
 {
     cat "$work/trace.jsonl"

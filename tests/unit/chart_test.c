@@ -89,7 +89,7 @@ static char *draw(const struct drawn *d, const char *trace)
     size_t size;
 
     o.out = open_memstream(&text, &size);
-    cr_assert(eq(int, chart_svg_draw(&o, &d->totals, &d->series), 0));
+    cr_assert(eq(int, chart_svg_draw(&o, &d->totals, &d->series, NULL), 0));
     fclose(o.out);
     cr_expect(well_formed(text), "%s", text);
     return text;
@@ -195,7 +195,7 @@ Test(chart, tells_a_full_disk)
     open_drawn(&d, "wc");
     grow_and_lose(&d);
     o.job = d.job;
-    cr_expect(eq(int, chart_svg_draw(&o, &d.totals, &d.series), -ENOSPC));
+    cr_expect(eq(int, chart_svg_draw(&o, &d.totals, &d.series, NULL), -ENOSPC));
     fclose(o.out);
     close_drawn(&d);
 }

@@ -366,6 +366,36 @@ Test(job, names_the_schedulers_that_are_there)
     pliant_job_destroy(&job);
 }
 
+Test(job, forwards_to_as_many_subtasks_or_fewer)
+{
+    static const struct {
+        uint32_t from, to;
+        enum pliant_partitioner partitioner;
+        int rc;
+    } rows[] = {
+        {2, 2, PLIANT_PARTITIONER_FORWARD, 0},       {2, 1, PLIANT_PARTITIONER_FORWARD, 0},
+        {2, 3, PLIANT_PARTITIONER_FORWARD, -EINVAL}, {2, 3, PLIANT_PARTITIONER_RESCALE, 0},
+        {0, 3, PLIANT_PARTITIONER_FORWARD, 0},       {2, 0, PLIANT_PARTITIONER_FORWARD, 0},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct pliant_vertex_spec vertices[] = {{.id = "a", .parallelism = rows[i].from},
+                                                      {.id = "b", .parallelism = rows[i].to}};
+        const struct pliant_edge_spec edge = {
+            0, 1, PLIANT_POINTWISE, PLIANT_BLOCKING, rows[i].partitioner, 0, false};
+        struct pliant_job *job =
+            make(&(struct pliant_job_spec){NULL, vertices, 2, &edge, 1, false});
+        struct pliant_error err;
+
+        cr_expect(eq(int, check(job, PLIANT_SCHEDULER_ADAPTIVE_BATCH, PLIANT_MODE_NORMAL, &err),
+                     rows[i].rc),
+                  "row %zu", i);
+        if (rows[i].rc < 0)
+            cr_expect(mentions(err.text, "from 2 subtasks to 3"), "%s", err.text);
+        pliant_job_destroy(&job);
+    }
+}
+
 Test(job,
      may_want_more_than_its_parallelism_at_least_only_in_reactive_mode) /* [S-PAR-1, S-PAR-2] */
 {

@@ -228,6 +228,7 @@ Test(scheduling, where_tasks_end_only_what_is_not_there_is_waited_for_in_vain)
     world_node(&w, "n1", 1);
     pliant_next(w.s, &next);
     cr_assert(eq(i64, next.at_ms, PLIANT_NEVER), "one after the other they will run");
+    cr_assert(eq(int, next.decision, PLIANT_REASON_NONE));
     world_to(&w, 4000000); /* [P-SCHED-4] */
     cr_assert(eq(u64, world_counts(&w).restarts, 0));
     finish(&w, A, 0);

@@ -221,6 +221,7 @@ Test(speculation, a_slow_task_gets_another_attempt_on_another_node) /* [P-SPEC-4
 Test(speculation, the_nodes_of_slow_tasks_are_blocked_for_a_time) /* [P-SPEC-5] */
 {
     struct world w = with_a_slow_task(OF(two, BLOCK("30 s"), MAX("1")));
+    struct pliant_blocked blocked = {0};
     const struct pliant_action *act;
 
     world_to(&w, 12000);
@@ -229,6 +230,10 @@ Test(speculation, the_nodes_of_slow_tasks_are_blocked_for_a_time) /* [P-SPEC-5] 
     cr_assert(eq(str, (char *)pliant_node_name(w.s, act->blocked.node), "n4"));
     cr_assert(eq(i64, act->blocked.until_at_ms, 42000));
     cr_assert(eq(u32, world_counts(&w).blocked_nodes, 1));
+    cr_assert(eq(sz, pliant_blocked(w.s, NULL, 0), 1));
+    cr_assert(eq(sz, pliant_blocked(w.s, &blocked, 1), 1));
+    cr_assert(eq(str, (char *)pliant_node_name(w.s, blocked.node), "n4"));
+    cr_assert(eq(i64, blocked.until_at_ms, 42000));
     cr_assert(eq(int, attempt(&w, A, 3, 0).state, PLIANT_TASK_RUNNING), "it runs on");
     world_to(&w, 15000);
     cr_assert(eq(sz, world_count(&w, PLIANT_ACT_BLOCK_NODE), 0), "told once");
