@@ -263,7 +263,10 @@ static bool take_options(struct ctl *c, int argc, char **argv, enum exit_code *r
             return false;
         }
         if (!row) {
-            refuse_option(c, &p, argv[optind > at ? optind - 1 : at]);
+            const char *given = argv[optind > at ? optind - 1 : at];
+
+            /* in a bundle of letters behind a word optind stays at the word */
+            refuse_option(c, &p, *given == '-' ? given : (char[]){'-', (char)optopt, '\0'});
             return false;
         }
         c->given[row->key] = optarg ? optarg : "";

@@ -142,10 +142,18 @@ static bool timers_first(struct trial *t, const struct pliant_event *ev)
     return model_agrees(t, &tick, &t->early, t->scout);
 }
 
+/* What is declared at the end of a step is about the event as well. */
+static void forget_last_word(struct trial *t)
+{
+    if (t->early.n > 0 && t->early.v[t->early.n - 1].kind == PLIANT_ACT_DECLARE)
+        t->early.n--;
+}
+
 /* Does the step begin with what the scout did? A record is shown as it is after the step, so one
  * that was opened may have been closed since. */
 static bool begins_like_scout(struct trial *t, const struct pliant_actions *acts)
 {
+    forget_last_word(t);
     if (acts->n < t->early.n)
         return breaks(t, "timers come before the event", "fewer actions");
     for (size_t i = 0; i < t->early.n; i++) {

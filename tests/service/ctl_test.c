@@ -220,6 +220,7 @@ Test(ctl, names_what_is_wrong_with_the_command_line)
         {{"list", "--jsn"}, "there is no option --jsn; did you mean --json?"},
         {{"list", "--json=1"}, "--json takes no value"},
         {{"list", "-z"}, "there is no option -z"},
+        {{"logs", "wc", "-x/0"}, "there is no option -x"},
         {{"--conect", "x", "list"}, "did you mean --connect?"},
         {{"drain", "n", "--deadline"}, "--deadline needs a value"},
         {{"drain", "n", "--deadline", "soon"}, "--deadline: a duration like \"30 s\""},
