@@ -74,16 +74,22 @@ static enum pliant_partitioner draw_partitioner(struct chaos *c, enum pliant_pat
     return pattern == PLIANT_POINTWISE ? PICK(c, pointwise) : PICK(c, all_to_all);
 }
 
-/* What only matters where parallelism follows from data. */
-static void draw_flow(struct chaos *c, struct pliant_edge_spec *e)
+/* What only matters where parallelism follows from data. A forward edge to more subtasks than it
+ * has producers is refused. */
+static void draw_flow(struct chaos *c, const struct pliant_vertex_spec *v,
+                      struct pliant_edge_spec *e)
 {
     e->exchange = PLIANT_BLOCKING;
     e->partitioner = draw_partitioner(c, e->pattern);
+    if (e->partitioner == PLIANT_PARTITIONER_FORWARD && v[e->from].parallelism > 0 &&
+        v[e->to].parallelism > v[e->from].parallelism)
+        e->partitioner = PLIANT_PARTITIONER_RESCALE;
     e->input = one_in(c, 4) ? 1 : 0;
     e->splittable = one_in(c, 3);
 }
 
-static size_t draw_edges(struct chaos *c, struct pliant_edge_spec *e, uint32_t n_vertices)
+static size_t draw_edges(struct chaos *c, const struct pliant_vertex_spec *v, uint32_t n_vertices,
+                         struct pliant_edge_spec *e)
 {
     size_t n = 0;
 
@@ -97,7 +103,7 @@ static size_t draw_edges(struct chaos *c, struct pliant_edge_spec *e, uint32_t n
                     .exchange = c->speculative || (c->fixed && one_in(c, 2)) ? PLIANT_BLOCKING
                                                                              : PLIANT_PIPELINED};
                 if (c->batch)
-                    draw_flow(c, &e[n]);
+                    draw_flow(c, v, &e[n]);
                 n++;
             }
     return n;
@@ -111,7 +117,7 @@ static int draw_job(struct chaos *c, struct pliant_error *err)
 
     spec.n_vertices = 1 + below(c, CHAOS_VERTICES);
     draw_vertices(c, vertices, (uint32_t)spec.n_vertices);
-    spec.n_edges = draw_edges(c, edges, (uint32_t)spec.n_vertices);
+    spec.n_edges = draw_edges(c, vertices, (uint32_t)spec.n_vertices, edges);
     if (c->group) {
         spec.worker_group = true;
         spec.n_vertices = 1;
