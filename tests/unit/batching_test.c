@@ -557,6 +557,25 @@ Test(batching, only_a_job_without_any_slot_runs_out_of_patience) /* [P-SCHED-4] 
     world_free(&w);
 }
 
+/* The tasks ask while the node is gone, in the step in which it comes: it is no long wait. */
+Test(batching, who_asks_while_a_node_goes_and_comes_is_patient) /* [P-SCHED-4] */
+{
+    struct world w = world_new((struct world_spec){
+        .vertices = three_tasks,
+        .n_vertices = 1,
+        .options = {"jobmanager.scheduler", "adaptive-batch", FIXED_DELAY("9", "0 s")}});
+
+    world_node(&w, "n1", 1);
+    world_start(&w);
+    w.cancels = false;
+    world_fail(&w, true); /* what waits for a:0 goes on when its node is lost */
+    world_node(&w, "n1", 1);
+    cr_assert(eq(u32, info_of(&w, A, 0).attempt, 2));
+    world_to(&w, 1000000);
+    cr_assert(eq(u64, world_counts(&w).restarts, 1));
+    world_free(&w);
+}
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 Test(batching, a_producer_that_runs_once_more_replaces_what_it_wrote) /* [P-BATCH-5] */
