@@ -74,8 +74,8 @@ static enum pliant_partitioner draw_partitioner(struct chaos *c, enum pliant_pat
     return pattern == PLIANT_POINTWISE ? PICK(c, pointwise) : PICK(c, all_to_all);
 }
 
-/* What only matters where parallelism follows from data. Nothing is forwarded to more subtasks, if
- * the job says that they are more. */
+/* What only matters where parallelism follows from data. A forward edge to more subtasks than it
+ * has producers is refused. */
 static void draw_flow(struct chaos *c, const struct pliant_vertex_spec *v,
                       struct pliant_edge_spec *e)
 {

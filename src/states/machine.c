@@ -222,7 +222,7 @@ static void node_lost(struct pliant_sched *s, const struct pliant_event *ev)
 static void drain_withdrawn(struct pliant_sched *s, struct pool_node *node)
 {
     pool_drain(&s->pool, node, false, s->clock.now_ms);
-    line_drain_over(s);
+    line_drain_over(s, node);
     if (ops(s)->on_drain_over)
         settle(s, ops(s)->on_drain_over(s));
     added_slots(s); /* [S-DRN-10] */

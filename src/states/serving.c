@@ -342,10 +342,9 @@ static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
     return regional_in_order(s, l->chosen.v, l->chosen.n, 0, ret_n);
 }
 
-void line_home(struct pliant_sched *s, uint32_t v, uint32_t subtask)
+void line_home(struct pliant_sched *s, uint32_t group, uint32_t subtask)
 {
     const struct pliant_job *job = s->job;
-    uint32_t group = job->group_of[v];
 
     if (s->way->single || !s->scheduling.on || s->scheduling.line.n == 0)
         return;
@@ -376,7 +375,7 @@ static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, s
         results_begin(&s->scheduling.results,
                       regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
                       pool_node(&s->pool, node)->arrival);
-        line_home(s, tasks[k].value, tasks[k].minor);
+        line_home(s, s->job->group_of[tasks[k].value], tasks[k].minor);
     }
     deploy_tasks(s, tasks, n);
 }
@@ -395,14 +394,11 @@ void line_serve(struct pliant_sched *s)
     }
 }
 
-/* A unit that lives on the node is a home again for those of it that wait. */
-void line_drain_over(struct pliant_sched *s)
+void line_drain_over(struct pliant_sched *s, const struct pool_node *node)
 {
-    struct line *l = &s->scheduling.line;
-
-    for (size_t i = l->first; s->scheduling.on && i < l->v.n; i++)
-        if (l->v.v[i].region != LINE_GONE)
-            least_put(&l->needs, i, count_units(s, l->v.v[i].region, true));
+    for (uint32_t row = node->first_slot; row != POOL_NONE; row = s->pool.slots.v[row].next)
+        if (s->pool.slots.v[row].live > 0)
+            line_home(s, s->pool.slots.v[row].group, s->pool.slots.v[row].subtask);
 }
 
 /* ---- patience --------------------------------------------------------------------------- */

@@ -44,6 +44,7 @@ struct line {
 };
 
 struct pliant_sched;
+struct pool_node;
 struct state;
 
 void line_init(struct line *l, const struct pliant_alloc *a);
@@ -61,10 +62,10 @@ void line_leave(struct pliant_sched *s, uint32_t region);
 void line_serve(struct pliant_sched *s);
 /* The number of slots may be another one. */
 void line_watch(struct pliant_sched *s);
-/* The task is in a slot, where others of its unit that wait are at home now. */
-void line_home(struct pliant_sched *s, uint32_t vertex, uint32_t subtask);
-/* Slots of a node that drained stay. */
-void line_drain_over(struct pliant_sched *s);
+/* A unit lives in a slot, where others of it that wait are at home now. */
+void line_home(struct pliant_sched *s, uint32_t group, uint32_t subtask);
+/* The node stays: so do the homes there. */
+void line_drain_over(struct pliant_sched *s, const struct pool_node *node);
 /* Slots did not come in time. */
 struct state line_timed_out(struct pliant_sched *s);
 

@@ -82,7 +82,7 @@ static bool rank(struct pliant_sched *s, uint32_t v, uint32_t i)
     bool changed = execution_rank(&s->graph, v, i);
 
     if (changed)
-        line_home(s, v, i);
+        line_home(s, s->job->group_of[v], i);
     return changed;
 }
 
@@ -327,31 +327,28 @@ static void wins(struct pliant_sched *s, uint32_t v, uint32_t i)
     s->way->task_down(s, v, i);
 }
 
-/* Would this attempt finish? If `stays`, in a slot that stays. */
-static bool can_finish(struct pliant_sched *s, uint32_t v, uint32_t i, const struct task *attempt,
-                       bool stays)
+/* In a slot, and not told to stop. */
+static bool works(const struct task *attempt)
 {
-    if (attempt->state == PLIANT_TASK_CREATED)
-        return scheduling_can_read(s, v, i);
-    return task_seated(attempt) && attempt->state != PLIANT_TASK_CANCELING &&
-           !(stays && s->pool.slots.v[attempt->slot].leaving);
+    return task_seated(attempt) && attempt->state != PLIANT_TASK_CANCELING;
 }
 
-/* ... or another one of the task? */
+/* Would another attempt of the task finish? */
 static bool other_can_finish(struct pliant_sched *s, uint32_t v, uint32_t i,
-                             const struct task *attempt, bool stays)
+                             const struct task *attempt)
 {
     for (const struct task *a = task_at(s, v, i); a; a = execution_next(&s->graph, a))
-        if (a != attempt && can_finish(s, v, i, a, stays))
+        if (a != attempt &&
+            (works(a) || (a->state == PLIANT_TASK_CREATED && scheduling_can_read(s, v, i))))
             return true;
     return false;
 }
 
-static bool any_seated(const struct pliant_sched *s, uint32_t v, uint32_t i)
+static bool any_works(const struct pliant_sched *s, uint32_t v, uint32_t i)
 {
     const struct task *a = task_at(s, v, i);
 
-    while (a && (!task_seated(a) || a->state == PLIANT_TASK_CANCELING))
+    while (a && !works(a))
         a = execution_next(&s->graph, a);
     return a != NULL;
 }
@@ -373,7 +370,7 @@ static void drop_waiting(struct pliant_sched *s, uint32_t v, uint32_t i, uint32_
 /* The task goes on with another attempt. */
 static void goes_on(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
-    if (!any_seated(s, v, i))
+    if (!any_works(s, v, i))
         drop_waiting(s, v, i, 1);
     speculation_rank(s, v, i);
 }
@@ -392,9 +389,9 @@ static void falls(struct pliant_sched *s, uint32_t v, uint32_t i, bool failed)
 void speculation_over(struct pliant_sched *s, uint32_t v, uint32_t i, struct task *attempt,
                       enum pliant_task_state state, bool input_lost)
 {
-    bool matters = s->state.id == PLIANT_EXECUTING && !restarts(s, v, i) &&
-                   attempt->state != PLIANT_TASK_CANCELING;
-    bool on = matters && other_can_finish(s, v, i, attempt, false);
+    /* all attempts of a task that a plan restarts were told to stop */
+    bool matters = s->state.id == PLIANT_EXECUTING && attempt->state != PLIANT_TASK_CANCELING;
+    bool on = matters && other_can_finish(s, v, i, attempt);
     bool first = state == PLIANT_TASK_FINISHED && task_at(s, v, i)->state != PLIANT_TASK_FINISHED;
 
     execution_move(&s->graph, &s->pool, attempt, state, s->clock.now_ms);
@@ -462,8 +459,7 @@ struct state speculation_on_due(struct pliant_sched *s, struct deadline *due)
 static struct task *unnecessary(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
     for (struct task *a = task_at(s, v, i); a; a = execution_next(&s->graph, a))
-        if (task_seated(a) && a->state != PLIANT_TASK_CANCELING &&
-            s->pool.slots.v[a->slot].leaving && other_can_finish(s, v, i, a, true))
+        if (works(a) && s->pool.slots.v[a->slot].leaving && other_can_finish(s, v, i, a))
             return a;
     return NULL;
 }
@@ -486,7 +482,7 @@ void speculation_moves(struct pliant_sched *s, uint32_t v, uint32_t i)
 const char *speculation_check_task(const struct pliant_sched *s, uint32_t v, uint32_t i)
 {
     const struct task *task = task_at(s, v, i), *before = NULL;
-    uint32_t n = task_seated(task) && task->state != PLIANT_TASK_CANCELING;
+    uint32_t n = works(task);
 
     if (task->rival || (task->more != 0 && task->last < task->attempt))
         return "an attempt that stands for its task is not known as such";

@@ -11,6 +11,7 @@
 
 #define BATCH "execution.batch.adaptive.auto-parallelism."
 #define VOLUME(size) BATCH "avg-data-volume-per-task", size
+#define MAX(n) BATCH "max-parallelism", n
 #define SOURCES(n) BATCH "default-source-parallelism", n
 #define FIXED_DELAY(attempts, delay)                                                               \
     "restart-strategy.type", "fixed-delay", "restart-strategy.fixed-delay.attempts", attempts,     \
@@ -21,6 +22,7 @@
 enum { A = 1, B, C, D };
 
 static const struct pliant_vertex_spec two[] = {{.id = "a"}, {.id = "b"}};
+static const struct pliant_vertex_spec three_tasks[] = {{.id = "a", .parallelism = 3}};
 static const struct pliant_vertex_spec three[] = {{.id = "a"}, {.id = "b"}, {.id = "c"}};
 static const struct pliant_edge_spec keyed[] = {{0, 1, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING}};
 static const struct pliant_edge_spec pointwise[] = {{0, 1, PLIANT_POINTWISE, PLIANT_BLOCKING}};
@@ -334,6 +336,51 @@ Test(batching, a_union_is_one_input) /* [5.8]: of one side, so that the same key
     world_free(&w);
 }
 
+/* Each input alone is below the limit; what lies under one key in both is not [5.8]. */
+Test(batching, a_key_is_skewed_by_what_all_of_a_union_hold)
+{
+    static const struct pliant_vertex_spec few[] = {
+        {.id = "a"}, {.id = "b"}, {.id = "c", .max_parallelism = 3}};
+    static const struct pliant_edge_spec edges[] = {
+        {0, 2, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING, .input = 1, .splittable = true},
+        {1, 2, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING, .input = 1, .splittable = true}};
+    struct world w = WORLD(few, edges, SOURCES("2"), VOLUME("80 b"),
+                           "table.optimizer.skewed-join-optimization.skewed-threshold", "100 b",
+                           "table.optimizer.skewed-join-optimization.skewed-factor", "1");
+    const uint64_t skewed[] = {40, 1, 0};
+
+    world_node(&w, "n1", 9);
+    world_start(&w);
+    for (uint32_t v = A; v <= B; v++)
+        for (uint32_t i = 0; i < 2; i++)
+            world_event(
+                &w, (struct pliant_event){
+                        .kind = PLIANT_EV_TASK_FINISHED,
+                        .finished = {{{v}, i, 1}, &(struct pliant_output){v - 1, 3, skewed}, 1}});
+    cr_assert(eq(u32, parallelism(&w, C), 3));
+    READS(&w, 0, 0, {0, 0, 0, 0}); /* 80 of both, of 160 */
+    READS(&w, 1, 0, {0, 0, 0, 0});
+    READS(&w, 0, 1, {1, 1, 0, 0});
+    world_free(&w);
+}
+
+/* Without keys a task reads whole results, not a part of each [5.9]. */
+Test(batching, what_is_rebalanced_is_cut_anywhere)
+{
+    static const struct pliant_edge_spec rebalanced[] = {
+        {0, 1, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING, PLIANT_PARTITIONER_REBALANCE}};
+    struct world w = WORLD(two, rebalanced, SOURCES("2"), VOLUME("100 b"));
+
+    world_node(&w, "n1", 9);
+    world_start(&w);
+    wrote(&w, A, 0, 0, 100);
+    wrote(&w, A, 1, 0, 100);
+    cr_assert(eq(u32, parallelism(&w, B), 2));
+    READS(&w, 0, 0, {0, 0, 0, 127});
+    READS(&w, 0, 1, {1, 1, 0, 127});
+    world_free(&w);
+}
+
 Test(batching, bounds_of_a_vertex_hold) /* [5.4] */
 {
     static const struct pliant_vertex_spec bounded[] = {
@@ -352,6 +399,34 @@ Test(batching, bounds_of_a_vertex_hold) /* [5.4] */
         cr_assert(eq(u32, parallelism(&w, B), rows[i].parallelism), "row %zu", i);
         world_free(&w);
     }
+}
+
+/* The vertex has fewer key groups than it asks for: its minimum cannot hold [5.4]. */
+Test(batching, the_largest_parallelism_goes_before_the_least)
+{
+    static const struct pliant_vertex_spec wants_six[] = {{.id = "a"},
+                                                          {.id = "b", .min_parallelism = 6}};
+    struct world w = WORLD(wants_six, keyed, SOURCES("1"), VOLUME("100 b"), MAX("4"));
+
+    world_node(&w, "n1", 9);
+    world_start(&w);
+    wrote(&w, A, 0, 0, 1);
+    cr_assert(eq(u32, parallelism(&w, B), 4));
+    world_free(&w);
+}
+
+Test(batching, a_fixed_parallelism_may_be_more_than_what_is_decided_at_most) /* [5.2] */
+{
+    static const struct pliant_vertex_spec six[] = {{.id = "a"}, {.id = "b", .parallelism = 6}};
+    struct world w = WORLD(six, keyed, SOURCES("1"), MAX("4"));
+
+    world_node(&w, "n1", 9);
+    world_start(&w);
+    cr_assert(eq(u32, pliant_subpartitions(w.s, 0, 0), 6));
+    wrote(&w, A, 0, 0, 1);
+    cr_assert(eq(u32, parallelism(&w, B), 6));
+    READS(&w, 0, 5, {0, 0, 5, 5});
+    world_free(&w);
 }
 
 /* ---- what is reported ---------------------------------------------------------------------- */
@@ -383,6 +458,28 @@ Test(batching, outputs_that_do_not_fit_count_for_nothing) /* [P-BATCH-3] */
         cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_FINISHED));
         world_free(&w);
     }
+}
+
+/* Sums of all that waits to be read stay within 64 bits, whoever reports what [P-BATCH-3]. */
+Test(batching, more_than_can_be_summed_counts_for_nothing)
+{
+    static const uint64_t most[1] = {PLIANT_BYTES_MAX};
+    static const struct pliant_vertex_spec many[] = {{.id = "a", .parallelism = 129}, {.id = "b"}};
+    static const struct pliant_edge_spec broadcast[] = {
+        {0, 1, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING, PLIANT_PARTITIONER_BROADCAST}};
+    struct world w = WORLD(many, broadcast, VOLUME("100 b"));
+
+    world_node(&w, "n1", 129);
+    world_start(&w);
+    for (uint32_t i = 0; i < 129; i++) {
+        cr_assert(eq(u64, world_counts(&w).events_ignored, 0));
+        world_event(&w, (struct pliant_event){
+                            .kind = PLIANT_EV_TASK_FINISHED,
+                            .finished = {{{A}, i, 1}, &(struct pliant_output){0, 1, most}, 1}});
+    }
+    cr_assert(eq(u64, world_counts(&w).events_ignored, 1));
+    cr_assert(eq(u32, parallelism(&w, B), 1));
+    world_free(&w);
 }
 
 Test(batching, news_of_another_attempt_changes_nothing)
@@ -446,6 +543,37 @@ Test(batching, only_a_job_without_any_slot_runs_out_of_patience) /* [P-SCHED-4] 
     world_to(&w, 1700000);
     cr_assert(eq(u64, world_counts(&w).restarts, 3));
     world_free(&w);
+
+    w = world_new((struct world_spec){
+        .vertices = three_tasks,
+        .n_vertices = 1,
+        .options = {"jobmanager.scheduler", "adaptive-batch", FIXED_DELAY("9", "1 s")}});
+    world_node(&w, "n1", 1);
+    world_start(&w);
+    world_to(&w, 1000000); /* without an edge as well: the first will end */
+    cr_assert(eq(u64, world_counts(&w).restarts, 0));
+    finish_vertex(&w, A);
+    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_FINISHED));
+    world_free(&w);
+}
+
+/* The tasks ask while the node is gone, in the step in which it comes: it is no long wait. */
+Test(batching, who_asks_while_a_node_goes_and_comes_is_patient) /* [P-SCHED-4] */
+{
+    struct world w = world_new((struct world_spec){
+        .vertices = three_tasks,
+        .n_vertices = 1,
+        .options = {"jobmanager.scheduler", "adaptive-batch", FIXED_DELAY("9", "0 s")}});
+
+    world_node(&w, "n1", 1);
+    world_start(&w);
+    w.cancels = false;
+    world_fail(&w, true); /* what waits for a:0 goes on when its node is lost */
+    world_node(&w, "n1", 1);
+    cr_assert(eq(u32, info_of(&w, A, 0).attempt, 2));
+    world_to(&w, 1000000);
+    cr_assert(eq(u64, world_counts(&w).restarts, 1));
+    world_free(&w);
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -466,6 +594,21 @@ Test(batching, a_producer_that_runs_once_more_replaces_what_it_wrote) /* [P-BATC
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
     wrote(&w, A, 0, 0, 100);
     cr_assert(eq(u32, parallelism(&w, B), 2)); /* 200, not 5200 */
+    world_free(&w);
+
+    w = WORLD(two, keyed, SOURCES("2"), VOLUME("100 b"), FIXED_DELAY("9", "1 s"));
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    world_start(&w);
+    wrote(&w, A, 0, 0, 5000);
+    world_lose(&w, "n1");
+    wrote(&w, A, 1, 0, 100);
+    world_to(&w, 1000);
+    world_event(&w,
+                (struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED,
+                                      .finished = {{{A}, 0, 2}, &(struct pliant_output){9}, 1}});
+    cr_assert(eq(u64, world_counts(&w).events_ignored, 1));
+    cr_assert(eq(u32, parallelism(&w, B), 1), "what it says does not fit: it wrote nothing");
     world_free(&w);
 }
 
@@ -492,6 +635,29 @@ Test(batching, decisions_stand) /* [P-BATCH-6] */
     finish_vertex(&w, B);
     finish_vertex(&w, C);
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_FINISHED));
+    world_free(&w);
+}
+
+/* b:0 reads of a:0, b:2 of a:1, b:1 of both [5.7, 5.10]. */
+Test(batching, who_reads_the_end_of_one_result_and_the_start_of_the_next_waits_for_both)
+{
+    struct world w = WORLD(two, pointwise, SOURCES("2"), VOLUME("110 b"), FIXED_DELAY("9", "1 s"));
+
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    world_start(&w);
+    world_node(&w, "n3", 3);
+    wrote(&w, A, 0, 0, 150);
+    wrote(&w, A, 1, 0, 150);
+    cr_assert(eq(u32, parallelism(&w, B), 3));
+    READS(&w, 0, 1, {0, 0, 44, 63}, {1, 1, 0, 23});
+    finish(&w, B, 0);
+    finish(&w, B, 2);
+    world_fail_task(&w, B, 1, true);
+    world_lose(&w, "n2"); /* with what a:1 wrote [P-SET-6] */
+    world_to(&w, 1000);
+    cr_assert(eq(u32, info_of(&w, A, 0).attempt, 1));
+    cr_assert(eq(u32, info_of(&w, A, 1).attempt, 2));
     world_free(&w);
 }
 

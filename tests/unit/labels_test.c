@@ -336,6 +336,19 @@ static void expect_labels(const struct pliant_failure_item *item, const char *wa
     cr_expect(eq(str, found, (char *)want));
 }
 
+Test(labels, know_a_node_that_was_lost_while_it_drained) /* [P-FO-5] */
+{
+    struct world w = world_running(spec_of("kind=task -> type=task; kind=node -> type=node"), 2);
+
+    world_drain(&w, "n1", 600000);
+    world_lose(&w, "n1");
+    world_to(&w, w.now_ms + 1000);
+    cr_assert(
+        eq(int, pliant_failure_at(w.s, 0)->items[0].reason, PLIANT_REASON_DRAINING_NODE_LOST));
+    expect_labels(&pliant_failure_at(w.s, 0)->items[0], "type=node");
+    world_free(&w);
+}
+
 Test(labels, are_in_the_history_of_what_failed_and_of_what_failed_with_it) /* [P-FO-5] */
 {
     struct world w = world_running(spec_of(RULES), 1);

@@ -43,6 +43,7 @@ Test(pliant, refuses_malformed_events_and_changes_nothing)
                                      no_value[] = {{"k", NULL}}, long_key[] = {{long_name, "x"}},
                                      long_value[] = {{"k", long_name}};
     static const struct pliant_bounds no_vertex[] = {{"v", 1, 2}, {NULL, 1, 2}};
+    static const struct pliant_output no_bytes[] = {{0, 0, NULL}, {1, 1, NULL}};
 #define NODE(...)                                                                                  \
     {                                                                                              \
         .kind = PLIANT_EV_NODE_UP, .node_up = {.incarnation = 9, __VA_ARGS__ }                     \
@@ -103,6 +104,11 @@ Test(pliant, refuses_malformed_events_and_changes_nothing)
         {"no requirements where some are", {.kind = PLIANT_EV_REQUIREMENTS, .requirements.n = 1}},
         {"requirements of no vertex",
          {.kind = PLIANT_EV_REQUIREMENTS, .requirements = {.v = no_vertex, .n = 2}}},
+        {"no outputs where some are", {.kind = PLIANT_EV_TASK_FINISHED, .finished.n_outputs = 1}},
+        {"no bytes where some are",
+         {.kind = PLIANT_EV_TASK_FINISHED, .finished = {.outputs = no_bytes, .n_outputs = 2}}},
+        {"an input of no edge",
+         {.kind = PLIANT_EV_TASK_FAILED, .failure = {.input_lost = true, .edge = 7}}},
     };
     struct world w = world_running((struct world_spec){0}, 4);
 

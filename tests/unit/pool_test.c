@@ -389,9 +389,9 @@ Test(pool, keeps_the_free_slots_of_a_slow_node_closed_until_the_later_of_its_end
     cr_assert(!pool_slot_open(&p.slots.v[slot_row(&p, slow, 1)]));
     pool_vacate(&p, slot_row(&p, slow, 0), 10);
     cr_assert_eq(pool_n_open(&p), 2);
-    pool_block(&p, slow, 0, 90); /* an earlier end */
     pool_block(&p, other, 0, 300);
     pool_block(&p, slow, 0, 200);
+    pool_block(&p, slow, 0, 90); /* an earlier end */
     cr_assert_eq(pool_n_open(&p), 0);
     cr_assert_eq(pool_unblock(&p, 199), 200);
     cr_assert_eq(p.n_blocked, 2);

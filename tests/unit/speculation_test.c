@@ -456,6 +456,36 @@ Test(speculation, a_partition_error_of_one_restarts_all_of_it) /* [P-SPEC-12] */
     world_free(&w);
 }
 
+Test(speculation, an_attempt_that_waits_goes_with_the_one_that_could_not_read) /* [P-SPEC-12] */
+{
+    struct world w = started(WITH_EDGE(two, all_to_all, FIXED_DELAY("9", "1 s")));
+
+    for (uint32_t i = 0; i < 4; i++)
+        world_task(&w, PLIANT_EV_TASK_FINISHED, A, i);
+    world_to(&w, 8000);
+    for (uint32_t i = 0; i < 3; i++)
+        world_task(&w, PLIANT_EV_TASK_FINISHED, B, i);
+    world_drain(&w, "n1", 600000); /* with the results, and no slot for others */
+    world_drain(&w, "n2", 600000);
+    world_drain(&w, "n3", 600000);
+    world_to(&w, 12000);
+    expect_attempt(&w, B, 3, 1, 2, PLIANT_TASK_CREATED);
+    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
+                                          .failure = {.task = {{B}, 3, 1},
+                                                      .recoverable = true,
+                                                      .cause = "partition not found",
+                                                      .input_lost = true,
+                                                      .edge = 0,
+                                                      .producer = 1}});
+    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RESTARTING));
+    world_node(&w, "n5", 1);
+    world_to(&w, 13000);
+    expect_attempt(&w, A, 1, 0, 2, PLIANT_TASK_RUNNING);
+    expect_attempt(&w, B, 3, 0, 3, PLIANT_TASK_CREATED);
+    cr_assert(eq(u32, n_attempts(&w, B, 3), 1));
+    world_free(&w);
+}
+
 Test(speculation, the_best_attempt_is_what_is_seen) /* [P-SPEC-13] */
 {
     struct world w = with_a_slow_task(OF(one, FIXED_DELAY("9", "1 s")));
@@ -714,6 +744,19 @@ Test(speculation, a_loser_that_does_not_confirm_takes_its_node_along) /* [S-FLG-
     world_free(&w);
 }
 
+Test(speculation, a_loser_s_node_that_comes_back_ends_the_job)
+{
+    struct world w = speculating(OF(one, FIXED_DELAY("9", "1 s")));
+
+    w.cancels = false;
+    tell(&w, PLIANT_EV_TASK_FINISHED, A, 3, 2);
+    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
+    world_node(&w, "n4", 1); /* nobody saw it go */
+    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_FINISHED));
+    cr_assert(eq(u32, world_counts(&w).nodes, 3), "it is nobody's any more");
+    world_free(&w);
+}
+
 Test(speculation, a_loser_that_fails_is_no_failure) /* [P-FO-1] */
 {
     struct world w = speculating(OF(one, FIXED_DELAY("0", "1 s")));
@@ -740,6 +783,7 @@ Test(speculation, the_end_of_a_job_stops_all_attempts) /* [P-SPEC-17] */
         cr_expect(eq(sz, world_count(&w, PLIANT_ACT_CANCEL), 2), "row %zu", i);
         cr_expect(eq(int, pliant_job_status(w.s), rows[i].status), "row %zu", i);
         cr_expect(eq(u32, world_counts(&w).tasks_live, 0), "row %zu", i);
+        cr_expect(eq(u32, world_counts(&w).slow_tasks, 0), "row %zu", i); /* [P-SPEC-15] */
         world_free(&w);
     }
     {
@@ -776,6 +820,38 @@ Test(speculation,
         cr_assert(eq(u64, world_counts(&w).drain_moves, 0), "nothing had to move");
         world_free(&w);
     }
+}
+
+Test(speculation, an_attempt_that_was_told_to_stop_does_not_finish_for_another)
+{
+    struct world w = speculating(OF(one, FIXED_DELAY("9", "1 s"), BLOCK("0 s")));
+
+    w.cancels = false;
+    world_drain(&w, "n4", 60000);
+    cr_assert(eq(u32, n_attempts(&w, A, 3), 2));
+    fail_attempt(&w, A, 3, 2, true); /* so this is the failure of the task [P-SPEC-10] */
+    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RESTARTING));
+    tell(&w, PLIANT_EV_TASK_CANCELED, A, 3, 1);
+    world_to(&w, 13000);
+    expect_attempt(&w, A, 3, 0, 3, PLIANT_TASK_RUNNING);
+    world_free(&w);
+}
+
+/* With no delay between, n4 goes and comes: what waits for a slot wants the one that is there. */
+Test(speculation, an_attempt_that_waits_gets_the_slot_of_a_node_that_comes_back)
+{
+    struct world w = with_a_slow_task(
+        OF(one, FIXED_DELAY("9", "1 s"), "jobmanager.scheduler", "adaptive-batch"));
+
+    world_lose(&w, "n1");
+    world_lose(&w, "n2");
+    world_lose(&w, "n3");
+    world_to(&w, 12000);
+    expect_attempt(&w, A, 3, 1, 2, PLIANT_TASK_CREATED);
+    world_node(&w, "n4", 1);
+    cr_assert(eq(u32, n_attempts(&w, A, 3), 1));
+    expect_attempt(&w, A, 3, 0, 2, PLIANT_TASK_RUNNING);
+    world_free(&w);
 }
 
 Test(speculation, what_a_task_reads_must_be_there_for_another_attempt) /* [P-SPEC-19] */
