@@ -292,10 +292,11 @@ static void draw_region_by_region(struct chaos *c)
     cfg->slot_request_timeout_ms = PICK(c, timeouts_ms);
 }
 
-/* Sooner than by default, or it would hardly ever come to it. */
+/* Sooner than by default, or it would hardly ever come to it; but not so often that a job which
+ * waits for something else takes more steps than the calm has. */
 static void draw_speculation(struct chaos *c)
 {
-    static const int64_t blocks_ms[] = {0, 1, 5000, 60000}, checks_ms[] = {1, 100, 1000};
+    static const int64_t blocks_ms[] = {0, 1, 5000, 60000}, checks_ms[] = {500, 1000, 5000};
     static const int64_t bounds_ms[] = {0, 0, 1000, 60000};
     static const double ratios[] = {0, 0, 0.25, 0.75}, multipliers[] = {0.01, 1.0, 1.5};
     struct pliant_config *cfg = &c->cfg;
