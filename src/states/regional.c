@@ -420,14 +420,18 @@ static struct state give_up(struct pliant_sched *s, uint32_t serial)
     const struct restart_plan *plan = plan_of(&s->regional, serial);
     struct failure failure;
 
-    for (size_t k = 0; k < plan->regions.n; k++)
-        for (uint32_t m = r->regions.first[plan->regions.v[k]];
-             m < r->regions.first[plan->regions.v[k] + 1]; m++) {
+    for (size_t k = 0; k < plan->regions.n; k++) {
+        uint32_t region = plan->regions.v[k];
+
+        if (r->owner[region] != serial)
+            continue; /* a later plan has its own time, and may have started it since */
+        for (uint32_t m = r->regions.first[region]; m < r->regions.first[region + 1]; m++) {
             uint32_t v, i;
 
             regional_task(s, r->regions.members[m], &v, &i);
             task_give_up(s, v, i, &failure);
         }
+    }
     return sched_undecided(s) ? s->way->failed(s, &failure) : s->way->look(s);
 }
 

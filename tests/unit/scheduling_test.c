@@ -782,6 +782,45 @@ Test(scheduling, a_unit_is_at_home_again_when_a_drain_is_withdrawn)
 
 /* ---- bad input -------------------------------------------------------------------------- */
 
+/* a:0 and x:0 share a slot; e reads a and c. */
+static const struct pliant_vertex_spec apart[] = {
+    {.id = "a", .parallelism = 1, .slot_sharing_group = "1"},
+    {.id = "x", .parallelism = 1, .slot_sharing_group = "1"},
+    {.id = "c", .parallelism = 1, .slot_sharing_group = "2"},
+    {.id = "e", .parallelism = 1, .slot_sharing_group = "3"}};
+static const struct pliant_edge_spec into_e[] = {{0, 3, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING},
+                                                 {2, 3, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING}};
+
+Test(scheduling, a_plan_gives_up_no_node_of_a_task_that_a_later_plan_restarts) /* [S-FLG-4] */
+{
+    struct world w = WORLD(apart, into_e, FIXED_DELAY("99", "1 s"), LONG_IDLE);
+    int64_t began_ms;
+
+    world_start(&w);
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    world_node(&w, "n3", 1);
+    began_ms = w.now_ms;
+    w.cancels = false;
+    world_drain(&w, "n1", 600000); /* moves a:0 and x:0; the latter hangs */
+    world_task(&w, PLIANT_EV_TASK_CANCELED, A, 0);
+    world_to(&w, began_ms + 10000);
+    world_fail_task(&w, C, 0, true); /* restarts a:0 too: e has yet to read what it writes */
+    world_to(&w, began_ms + 12000);
+    cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
+    world_node(&w, "n4", 4);
+    world_to(&w, began_ms + 100000);
+    world_drain(&w, "n3", 600000); /* now a:0 hangs as well */
+    cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_CANCELING));
+    world_to(&w, began_ms + 190000);
+    cr_assert(eq(u32, world_counts(&w).nodes, 3), "n1 is given up");
+    cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_CANCELING));
+    world_to(&w, began_ms + 290000);
+    cr_assert(eq(u32, world_counts(&w).nodes, 2), "then n3");
+    w.cancels = true;
+    world_free(&w);
+}
+
 Test(scheduling, jobs_that_another_scheduler_must_run_are_refused)
 {
     static const struct {
