@@ -320,7 +320,8 @@ static void bound_stop(struct pliant_sched *s, uint32_t v, uint32_t i)
 static void wins(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
     rank(s, v, i);
-    told_who_stands(s, v, i);
+    if (s->state.id == PLIANT_EXECUTING)
+        scheduling_stands(s, v, i); /* also while its region restarts: the result is on its node */
     speculation_note_end(s, v, i);
     task_stop(s, v, i, false);
     bound_stop(s, v, i);

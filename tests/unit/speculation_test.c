@@ -617,6 +617,28 @@ Test(speculation, the_result_that_is_released_is_the_one_of_the_winner) /* [P-SP
     world_free(&w);
 }
 
+Test(speculation, what_wins_while_all_restarts_is_lost_with_its_own_node) /* [P-SPEC-16] */
+{
+    struct world w = speculating_in_a(WITH_EDGE(two, all_to_all, FIXED_DELAY("9", "1 s")));
+    char node[8];
+    size_t n;
+
+    strcpy(node, node_of(&w, A, 3, 1));
+    w.cancels = false;
+    world_fail(&w, true);
+    tell(&w, PLIANT_EV_TASK_FINISHED, A, 3, 2);
+    world_lose(&w, node);
+    world_to(&w, w.now_ms + 1000);
+    tell(&w, PLIANT_EV_TASK_CANCELED, A, 3, 1);
+    n = world_count(&w, PLIANT_ACT_RELEASE_RESULT);
+    cr_assert(gt(sz, n, 0)); /* those of the others */
+    for (size_t i = 0; i < n; i++)
+        cr_assert(
+            ne(u32, world_action(&w, PLIANT_ACT_RELEASE_RESULT, i)->result.producer.subtask, 3));
+    w.cancels = true;
+    world_free(&w);
+}
+
 /* ---- with jobmanager.scheduler: AdaptiveBatch ------------------------------------------- */
 
 #define BATCH "jobmanager.scheduler", "AdaptiveBatch"
