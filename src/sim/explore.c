@@ -193,6 +193,7 @@ static bool trial_step(struct trial *t, struct chaos_event *e)
     const char *broken;
 
     t->now_ms = e->at_ms;
+    t->model.late = pliant_next_deadline(t->sched) < t->now_ms;
     if (!timers_first(t, ev))
         return false;
     if (pliant_step(t->sched, t->now_ms, ev, &acts) != 0)

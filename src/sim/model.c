@@ -1245,6 +1245,8 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
         return;
     case PLIANT_ACT_DEPLOY:
         deploy(m, act, now_ms, sched);
+        if (m->late)
+            cause(m);
         return;
     case PLIANT_ACT_DECIDED:
         decided(m, act, sched);

@@ -103,6 +103,7 @@ struct model {
     enum pliant_state state;
     enum pliant_job_status status;
     bool started, archived;
+    bool late; /* set by the caller: timers of several instants may have gone off in this step */
     uint64_t steps;
     uint32_t lives;                                  /* of nodes */
     uint32_t *min, *max, *min_planned, *max_planned; /* [vertices]: bounds; when it was planned */
