@@ -222,7 +222,7 @@ static void node_lost(struct pliant_sched *s, const struct pliant_event *ev)
 static void drain_withdrawn(struct pliant_sched *s, struct pool_node *node)
 {
     pool_drain(&s->pool, node, false, s->clock.now_ms);
-    line_drain_over(s, node);
+    line_node(s, node);
     if (ops(s)->on_drain_over)
         settle(s, ops(s)->on_drain_over(s));
     added_slots(s); /* [S-DRN-10] */
@@ -279,7 +279,8 @@ static void slots_reclaimed(struct pliant_sched *s, const struct pliant_event *e
         end = instant_after(s->clock.now_ms, DRAIN_DEFAULT_MS);
     if (pool_reclaim(&s->pool, node, ev->reclaimed.slots, s->clock.now_ms, end) < 0)
         sched_no_memory(s);
-    else if (node->n_reclaimed > before && ops(s)->on_drain)
+    line_node(s, node);
+    if (!s->no_memory && node->n_reclaimed > before && ops(s)->on_drain)
         settle(s, ops(s)->on_drain(s, node));
 }
 
@@ -311,6 +312,7 @@ static void node_draining(struct pliant_sched *s, const struct pliant_event *ev)
     node->drain_notice_at_ms = s->clock.now_ms;
     node->drain_end_at_ms = end;
     pool_drain(&s->pool, node, true, s->clock.now_ms);
+    line_node(s, node);
     if (ops(s)->on_drain)
         settle(s, ops(s)->on_drain(s, node));
 }

@@ -205,6 +205,7 @@ static void task_down(struct pliant_sched *s, uint32_t v, uint32_t i)
     uint32_t task = regional_flat(&s->regional, v, i);
 
     regional_task_down(s, v, i);
+    line_home(s, s->job->group_of[v], i);
     if (s->graph.vertices[v].tasks[i].state != PLIANT_TASK_FINISHED) {
         results_forget_task(&g->results, task);
     } else if (regional_owner(&s->regional, task) == 0) {

@@ -394,7 +394,7 @@ void line_serve(struct pliant_sched *s)
     }
 }
 
-void line_drain_over(struct pliant_sched *s, const struct pool_node *node)
+void line_node(struct pliant_sched *s, const struct pool_node *node)
 {
     for (uint32_t row = node->first_slot; row != POOL_NONE; row = s->pool.slots.v[row].next)
         if (s->pool.slots.v[row].live > 0)
@@ -504,7 +504,7 @@ const char *line_check(struct pliant_sched *s)
     for (size_t i = l->first; i < l->v.n; i++)
         if (l->v.v[i].region != LINE_GONE &&
             (count_units(s, l->v.v[i].region, true) <= pool_n_open(&s->pool) ||
-             count_units(s, l->v.v[i].region, true) < least_get(&l->needs, i)))
+             count_units(s, l->v.v[i].region, true) != least_get(&l->needs, i)))
             return "a region waits for slots that are there";
     if (l->n_starving > 0 && s->cfg.slot_request_timeout_ms < INT64_MAX / 2 &&
         !deadline_armed(&l->timeout))

@@ -62,10 +62,11 @@ void line_leave(struct pliant_sched *s, uint32_t region);
 void line_serve(struct pliant_sched *s);
 /* The number of slots may be another one. */
 void line_watch(struct pliant_sched *s);
-/* A unit lives in a slot, where others of it that wait are at home now. */
+/* A unit lives in a slot, where others of it that wait are at home now, or does not live there any
+ * more. What those need has to be exact: a scheduler that is restored counts anew. */
 void line_home(struct pliant_sched *s, uint32_t group, uint32_t subtask);
-/* The node stays: so do the homes there. */
-void line_drain_over(struct pliant_sched *s, const struct pool_node *node);
+/* A node's slots count as homes again, or do not any more. */
+void line_node(struct pliant_sched *s, const struct pool_node *node);
 /* Slots did not come in time. */
 struct state line_timed_out(struct pliant_sched *s);
 
