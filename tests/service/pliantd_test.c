@@ -260,7 +260,7 @@ Test(daemon, when_it_stood_still_no_agent_was_silent)
 
     start_four(job, &a, &b);
     kill(s.pid, SIGSTOP);
-    service_pass(&s, TIMEOUT_MS + 1000);
+    service_pass(&s, TIMEOUT_MS + 3000);
     kill(s.pid, SIGCONT);
     service_pass(&s, 500);
     cr_expect(runs_with(job, 4));
