@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 9u
+#define VERSION 10u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -426,6 +426,7 @@ static void pool_codec(struct codec *c, struct pool *p)
     unused_nodes_codec(c, p);
     slots_codec(c, p);
     CODEC(c, p->births);
+    CODEC(c, p->arrivals);
     CODEC(c, p->n_nodes);
     CODEC(c, p->n_draining);
     CODEC(c, p->n_held);

@@ -442,6 +442,17 @@ Test(scheduling, a_result_that_is_lost_with_its_node_is_made_anew_if_somebody_wa
     cr_assert(eq(u64, world_counts(&w).restarts, 1));
     world_free(&w);
 
+    /* a node without slots holds nothing */
+    w = WORLD(two, blocking_all, FIXED_DELAY("99", "0 s"));
+    world_start(&w);
+    world_node(&w, "n0", 0);
+    world_node(&w, "n1", 1);
+    finish(&w, A, 0);
+    world_lose(&w, "n0");
+    cr_assert(eq(u32, attempt(&w, A, 0), 1));
+    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
+    world_free(&w);
+
     /* who runs has it open, and says so if it can't read on */
     w = WORLD(two, blocking_all, FIXED_DELAY("99", "0 s"), LONG_IDLE);
     world_start(&w);
