@@ -370,11 +370,11 @@ static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, s
         return;
     for (size_t k = 0; k < n; k++) {
         const struct task *task = &s->graph.vertices[tasks[k].value].tasks[tasks[k].minor];
-        uint32_t node = s->pool.slots.v[task->slot].node;
 
-        results_begin(&s->scheduling.results,
-                      regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
-                      pool_node(&s->pool, node)->arrival);
+        if (results_begin(&s->scheduling.results,
+                          regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
+                          s->pool.slots.v[task->slot].node) < 0)
+            sched_no_memory(s);
         line_home(s, s->job->group_of[tasks[k].value], tasks[k].minor);
     }
     deploy_tasks(s, tasks, n);

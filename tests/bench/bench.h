@@ -24,6 +24,7 @@
     X(step)                                                                                        \
     X(runs)                                                                                        \
     X(runs_memory)                                                                                 \
+    X(node_loss)                                                                                   \
     X(memory)                                                                                      \
     X(store)                                                                                       \
     X(rpc)                                                                                         \

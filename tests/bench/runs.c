@@ -1,5 +1,5 @@
 /* runs.c - whole runs of jobs of many tasks over few slots, by the default scheduler and
- * AdaptiveBatch; how much memory they take
+ * AdaptiveBatch; how much memory they take; a node that is lost in the middle
  *
  * The host has no delay: a task that is deployed runs, and ends in the next step. So at each moment
  * nearly all tasks wait for their inputs or for slots; what a task costs must not grow with them.
@@ -11,7 +11,7 @@
 
 #include <pliant/pliant.h>
 
-enum { STAGES = 10, SLOTS_OF_NODE = 10, ROUNDS = 3, FAILS_OF = 100 };
+enum { STAGES = 10, SLOTS_OF_NODE = 10, ROUNDS = 3, FAILS_OF = 100, LOSSES = 5 };
 
 struct kind {
     const char *name;
@@ -143,15 +143,26 @@ static void step(struct run *r, struct pliant_event ev)
             r->queue[r->end++ & r->mask] = acts.v[i].deploy.task;
 }
 
+struct name {
+    char text[16];
+};
+
+static struct name node_name(uint32_t i)
+{
+    struct name name;
+
+    snprintf(name.text, sizeof name.text, "n%u", i);
+    return name;
+}
+
 static void join(struct run *r, uint32_t slots)
 {
     for (uint32_t i = 0; i < slots / SLOTS_OF_NODE; i++) {
-        char name[16];
+        struct name name = node_name(i);
 
-        snprintf(name, sizeof name, "n%u", i);
         step(r, (struct pliant_event){
                     .kind = PLIANT_EV_NODE_UP,
-                    .node_up = {.name = name, .incarnation = 1, .slots = SLOTS_OF_NODE}});
+                    .node_up = {.name = name.text, .incarnation = 1, .slots = SLOTS_OF_NODE}});
     }
 }
 
@@ -253,5 +264,58 @@ void bench_runs_memory(void)
         take_all(&r, UINT64_MAX);
         bench_report_bytes(kinds[k].name, SLOTS, STAGES, 1, bytes, counted.peak);
         free_run(&r);
+    }
+}
+
+/* Each task of the first stage has finished in a slot of its own, where one of the second runs now.
+ * With a node go 10 results and 10 tasks. */
+static double lose_nodes(const struct kind *kind, uint32_t tasks)
+{
+    struct run r;
+    uint64_t began;
+    double ns;
+
+    make_run(&r, kind, tasks, NULL);
+    start(&r, r.width);
+    take_all(&r, r.width);
+    r.now_ms++;
+    began = bench_cpu_ns();
+    for (uint32_t i = 0; i < LOSSES; i++) {
+        struct name name = node_name(i * (r.width / SLOTS_OF_NODE) / LOSSES);
+
+        step(&r, (struct pliant_event){.kind = PLIANT_EV_NODE_LOST, .node = {.name = name.text}});
+    }
+    ns = (double)(bench_cpu_ns() - began) / LOSSES;
+    free_run(&r);
+    return ns;
+}
+
+static void measure_losses(const struct kind *kind, uint32_t tasks, uint64_t n)
+{
+    double best = lose_nodes(kind, tasks);
+
+    for (int i = 1; i < ROUNDS; i++) {
+        double ns = lose_nodes(kind, tasks);
+
+        best = ns < best ? ns : best;
+    }
+    bench_report_growth(kind->name, tasks, n, best);
+}
+
+void bench_node_loss(void)
+{
+    static const struct kind in_default = {.name = "node_loss_default",
+                                           .scheduler = PLIANT_SCHEDULER_DEFAULT,
+                                           .pattern = PLIANT_POINTWISE},
+                             in_batch = {.name = "node_loss_batch",
+                                         .scheduler = PLIANT_SCHEDULER_ADAPTIVE_BATCH,
+                                         .pattern = PLIANT_POINTWISE},
+                             to_all = {.name = "node_loss_all_to_all",
+                                       .scheduler = PLIANT_SCHEDULER_DEFAULT};
+
+    for (uint32_t tasks = 1000; tasks <= 100000; tasks *= 10) {
+        measure_losses(&in_default, tasks, 2 * SLOTS_OF_NODE);
+        measure_losses(&in_batch, tasks, 2 * SLOTS_OF_NODE);
+        measure_losses(&to_all, tasks, tasks / STAGES); /* all of the second stage restart */
     }
 }

@@ -454,6 +454,21 @@ Test(scheduling, a_result_that_is_lost_with_its_node_is_made_anew_if_somebody_wa
     world_free(&w);
 }
 
+Test(scheduling, a_result_is_lost_with_its_own_node_only)
+{
+    struct world w = WORLD(two, blocking_all, FIXED_DELAY("99", "0 s"), LONG_IDLE);
+
+    world_start(&w);
+    world_node(&w, "n1", 0); /* it is offered nothing of this one yet */
+    world_node(&w, "n2", 2);
+    finish(&w, A, 0);
+    world_lose(&w, "n1");
+    cr_assert(eq(u32, attempt(&w, A, 0), 1));
+    world_lose(&w, "n2");
+    cr_assert(eq(u32, attempt(&w, A, 0), 2));
+    world_free(&w);
+}
+
 /* ---- failures --------------------------------------------------------------------------- */
 
 Test(scheduling, a_failure_restarts_its_region_and_what_reads_from_it)
