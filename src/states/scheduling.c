@@ -96,7 +96,7 @@ static void ask(struct pliant_sched *s, uint32_t region)
 {
     struct scheduling *g = &s->scheduling;
 
-    if (s->state.id == PLIANT_EXECUTING && s->regional.owner[region] == 0 &&
+    if (s->state.id == PLIANT_EXECUTING && s->regional.owner[region].plan == 0 &&
         g->phase[region] == REGION_IDLE && inputs_ready(&g->inputs, region))
         line_ask(s, region);
 }
@@ -619,7 +619,8 @@ static const char *check_task(struct pliant_sched *s, uint32_t task)
     const struct scheduling *g = &s->scheduling;
     uint32_t region = s->regional.regions.of_task[task], v, i;
     const struct task *of = regional_task(s, task, &v, &i);
-    bool finished = of->state == PLIANT_TASK_FINISHED, is_owned = s->regional.owner[region] != 0;
+    bool finished = of->state == PLIANT_TASK_FINISHED,
+         is_owned = s->regional.owner[region].plan != 0;
 
     if (g->inputs.finished[task] != (finished && !is_owned) ||
         g->releases.finished[task] != g->inputs.finished[task])
@@ -669,7 +670,7 @@ static const char *check_regions(const struct pliant_sched *s)
     uint32_t waiting = 0;
 
     for (uint32_t region = 0; region < s->regional.regions.n; region++) {
-        bool free_to_go = s->regional.owner[region] == 0 && inputs_ready(&g->inputs, region);
+        bool free_to_go = s->regional.owner[region].plan == 0 && inputs_ready(&g->inputs, region);
 
         waiting += g->phase[region] == REGION_WAITS;
         if (g->phase[region] == REGION_WAITS && !free_to_go)

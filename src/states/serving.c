@@ -339,7 +339,7 @@ static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
     l->chosen.n = 0;
     choose_in_line(s, pool_n_open(&s->pool));
     tidy(l);
-    return regional_in_order(s, l->chosen.v, l->chosen.n, 0, ret_n);
+    return regional_in_order(s, l->chosen.v, l->chosen.n, ret_n);
 }
 
 void line_home(struct pliant_sched *s, uint32_t group, uint32_t subtask)
