@@ -25,6 +25,7 @@
     X(runs)                                                                                        \
     X(runs_memory)                                                                                 \
     X(node_loss)                                                                                   \
+    X(line)                                                                                        \
     X(memory)                                                                                      \
     X(store)                                                                                       \
     X(rpc)                                                                                         \

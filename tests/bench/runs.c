@@ -21,6 +21,7 @@ struct kind {
     bool decides;   /* parallelism follows from the data */
     bool fails;     /* one of 100 tasks, at its first attempt */
     bool passes_by; /* regions that need two slots are first in line, single tasks pass them by */
+    bool one_waits; /* all but the first stage are one region */
 };
 
 static const struct kind kinds[] = {
@@ -70,7 +71,8 @@ struct run {
 
 static struct pliant_edge_spec edge_of(const struct kind *kind, uint32_t from)
 {
-    bool pipelined = (kind->pipelined && from % 2 == 0) || (kind->passes_by && from == 0);
+    bool pipelined =
+        (kind->pipelined && from % 2 == 0) || (kind->passes_by && from == 0) || kind->one_waits;
 
     return (struct pliant_edge_spec){.from = from,
                                      .to = from + 1,
@@ -92,7 +94,7 @@ static void make_job(struct run *r, const struct pliant_alloc *alloc)
                                            .max_parallelism = i > 0 && kind->decides ? r->width : 0,
                                            .slot_sharing_group = kind->passes_by ? names[i] : NULL};
     for (uint32_t i = 0; i + 1 < STAGES; i++)
-        if (!kind->passes_by || i == 0 || i + 2 == STAGES)
+        if (kind->passes_by ? i == 0 || i + 2 == STAGES : i > 0 || !kind->one_waits)
             e[n_edges++] = edge_of(kind, i);
     if (pliant_job_new(
             &(struct pliant_job_spec){
@@ -155,15 +157,27 @@ static struct name node_name(uint32_t i)
     return name;
 }
 
+static void join_one(struct run *r, uint32_t i, uint64_t incarnation)
+{
+    struct name name = node_name(i);
+
+    step(r,
+         (struct pliant_event){
+             .kind = PLIANT_EV_NODE_UP,
+             .node_up = {.name = name.text, .incarnation = incarnation, .slots = SLOTS_OF_NODE}});
+}
+
 static void join(struct run *r, uint32_t slots)
 {
-    for (uint32_t i = 0; i < slots / SLOTS_OF_NODE; i++) {
-        struct name name = node_name(i);
+    for (uint32_t i = 0; i < slots / SLOTS_OF_NODE; i++)
+        join_one(r, i, 1);
+}
 
-        step(r, (struct pliant_event){
-                    .kind = PLIANT_EV_NODE_UP,
-                    .node_up = {.name = name.text, .incarnation = 1, .slots = SLOTS_OF_NODE}});
-    }
+static void lose(struct run *r, uint32_t i)
+{
+    struct name name = node_name(i);
+
+    step(r, (struct pliant_event){.kind = PLIANT_EV_NODE_LOST, .node = {.name = name.text}});
 }
 
 static void finish(struct run *r, struct pliant_task task)
@@ -290,12 +304,35 @@ static double lose_nodes(const struct kind *kind, uint32_t tasks)
     return ns;
 }
 
-static void measure_losses(const struct kind *kind, uint32_t tasks, uint64_t n)
+/* A region of nine tenths of the job waits for twice the slots that are there, while single tasks
+ * come and go in the slots of its units. 10 units have no slot any more when a node goes, and 10
+ * others get one when it comes back. */
+static double come_and_go(const struct kind *kind, uint32_t tasks)
 {
-    double best = lose_nodes(kind, tasks);
+    struct run r;
+    uint64_t began;
+    double ns;
+
+    make_run(&r, kind, tasks, NULL);
+    start(&r, r.width / 2);
+    began = bench_cpu_ns();
+    for (uint32_t i = 0; i < LOSSES; i++) {
+        r.now_ms++;
+        lose(&r, i);
+        join_one(&r, i, 2);
+    }
+    ns = (double)(bench_cpu_ns() - began) / LOSSES;
+    free_run(&r);
+    return ns;
+}
+
+static void measure_nodes(const struct kind *kind, double (*run)(const struct kind *, uint32_t),
+                          uint32_t tasks, uint64_t n)
+{
+    double best = run(kind, tasks);
 
     for (int i = 1; i < ROUNDS; i++) {
-        double ns = lose_nodes(kind, tasks);
+        double ns = run(kind, tasks);
 
         best = ns < best ? ns : best;
     }
@@ -314,8 +351,18 @@ void bench_node_loss(void)
                                        .scheduler = PLIANT_SCHEDULER_DEFAULT};
 
     for (uint32_t tasks = 1000; tasks <= 100000; tasks *= 10) {
-        measure_losses(&in_default, tasks, 2 * SLOTS_OF_NODE);
-        measure_losses(&in_batch, tasks, 2 * SLOTS_OF_NODE);
-        measure_losses(&to_all, tasks, tasks / STAGES); /* all of the second stage restart */
+        measure_nodes(&in_default, lose_nodes, tasks, 2 * SLOTS_OF_NODE);
+        measure_nodes(&in_batch, lose_nodes, tasks, 2 * SLOTS_OF_NODE);
+        measure_nodes(&to_all, lose_nodes, tasks,
+                      tasks / STAGES); /* all of the second stage restart */
     }
+}
+
+void bench_line(void)
+{
+    static const struct kind waits = {
+        .name = "line", .scheduler = PLIANT_SCHEDULER_DEFAULT, .one_waits = true};
+
+    for (uint32_t tasks = 1000; tasks <= 100000; tasks *= 10)
+        measure_nodes(&waits, come_and_go, tasks, 2 * SLOTS_OF_NODE);
 }

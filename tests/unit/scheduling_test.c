@@ -274,6 +274,34 @@ Test(scheduling, those_in_line_find_their_way_past_others_and_into_slots_of_thei
     world_free(&w);
 }
 
+/* What it needs is counted as units get slots and lose them, and compared with what it is after
+ * each step. */
+Test(scheduling, a_region_in_line_needs_as_many_slots_as_its_units_have_not)
+{
+    static const struct pliant_vertex_spec singles_first[] = {{.id = "a", .parallelism = 3},
+                                                              {.id = "b", .parallelism = 3},
+                                                              {.id = "c", .parallelism = 3}};
+    static const struct pliant_edge_spec one_region[] = {
+        {1, 2, PLIANT_ALL_TO_ALL, PLIANT_PIPELINED}};
+    struct world w = WORLD(singles_first, one_region, FIXED_DELAY("9", "0 s"), LONG_IDLE);
+
+    world_start(&w);
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_RUNNING));
+    world_lose(&w, "n2");
+    finish(&w, A, 0);
+    cr_assert(eq(int, state_of(&w, A, 2), PLIANT_TASK_RUNNING));
+    world_node(&w, "n3", 1);
+    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_RUNNING), "it passes by, the region needs 2");
+    expect_states(&w, B, PLIANT_TASK_CREATED);
+    world_node(&w, "n4", 1);
+    expect_states(&w, B, PLIANT_TASK_RUNNING);
+    expect_states(&w, C, PLIANT_TASK_RUNNING);
+    cr_assert(eq(u32, world_counts(&w).slots_used, 3));
+    world_free(&w);
+}
+
 static void expect_read(const struct world *w, size_t edge, uint32_t subtask,
                         struct pliant_read want)
 {
