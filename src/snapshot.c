@@ -426,7 +426,6 @@ static void pool_codec(struct codec *c, struct pool *p)
     unused_nodes_codec(c, p);
     slots_codec(c, p);
     CODEC(c, p->births);
-    CODEC(c, p->arrivals);
     CODEC(c, p->n_nodes);
     CODEC(c, p->n_draining);
     CODEC(c, p->n_held);
@@ -674,12 +673,28 @@ static void finished_codec(struct codec *c, struct pliant_sched *s)
         bool finished = g->inputs.finished[task];
 
         codec_bool(c, &finished);
-        CODEC(c, g->results.holder[task]);
         if (c->reading && codec_fine(c) && finished)
             scheduling_had_finished(s, task);
     }
-    for (uint32_t i = 0; codec_fine(c) && i < results_partitions(&g->results); i++)
-        codec_bool(c, &g->results.tracked[i]);
+}
+
+/* On which node each is; the lists of the nodes follow from that. */
+static void results_codec(struct codec *c, struct pliant_sched *s)
+{
+    struct results *r = &s->scheduling.results;
+
+    for (uint32_t i = 0; codec_fine(c) && i < results_partitions(r); i++)
+        codec_bool(c, &r->tracked[i]);
+    for (uint32_t task = 0; codec_fine(c) && task < topology_tasks(&s->regional.topology); task++) {
+        uint32_t node = r->held[task].node;
+
+        CODEC(c, node);
+        if (!c->reading || node == 0)
+            continue;
+        codec_expect(c, pool_node(&s->pool, node - 1) != NULL);
+        if (codec_fine(c) && results_put(r, task, node - 1) < 0)
+            codec_no_memory(c);
+    }
 }
 
 /* In the order of the line; what else it knows follows from that. */
@@ -706,6 +721,7 @@ static void line_codec(struct codec *c, struct pliant_sched *s)
 static void scheduling_codec(struct codec *c, struct pliant_sched *s)
 {
     finished_codec(c, s);
+    results_codec(c, s);
     for (uint32_t i = 0; codec_fine(c) && i < s->regional.regions.n; i++)
         codec_byte(c, &s->scheduling.phase[i], REGION_STARTED + 1);
     if (codec_fine(c))

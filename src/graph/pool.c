@@ -271,7 +271,7 @@ int pool_join(struct pool *p, int64_t now_ms, uint64_t incarnation, const char *
     node->first_slot = node->last_slot = POOL_NONE;
     node->drain_end_at_ms = node->reclaim_end_at_ms = node->blocked_until_ms = PLIANT_NEVER;
     node->joined_at_ms = now_ms;
-    node->arrival = ++p->arrivals;
+    node->arrival = p->births;
     if (!slots_reserve(p, slots) || !copy_text(p, &node->name, name) ||
         !copy_text(p, &node->zone, zone) || !copy_text(p, &node->domain, domain) ||
         !copy_labels(p, node, labels, n_labels) || node_enroll(p, node) < 0) {

@@ -44,7 +44,7 @@ struct pool_node {
     int64_t reclaim_end_at_ms; /* ... by then; PLIANT_NEVER: none is */
     int64_t blocked_until_ms;  /* PLIANT_NEVER: it is not */
     int64_t joined_at_ms;
-    uint64_t arrival; /* serial, from 1 */
+    uint64_t arrival; /* grows from node to node */
     uint32_t seat;    /* place among the nodes of the last launch of a worker group; 0: none */
     struct pool_node *next_dead;
     UT_hash_handle hh;
@@ -71,8 +71,7 @@ struct pool {
     uint32_t idle_first, idle_last; /* all open slots, idle for longest first */
     struct VEC(uint32_t) returning; /* reclaimed slots that no task lives in any more */
     uint32_t n_reclaimed;
-    uint64_t births;   /* serial of the last slot born */
-    uint64_t arrivals; /* of the last node that joined */
+    uint64_t births; /* serial of the last slot born */
     struct pool_node *by_name;
     struct pool_node *dead;
     uint32_t n_nodes, n_draining, n_blocked;

@@ -258,7 +258,7 @@ static void own_found(struct pliant_sched *s, struct restart_plan *plan, uint32_
     struct regional *r = &s->regional;
 
     for (uint32_t k = 0; k < r->search.n_found; k++)
-        if (r->owner[r->search.found[k]].plan != serial && !untouched(s, r->search.found[k]))
+        if (!untouched(s, r->search.found[k]))
             own(s, plan, serial, r->search.found[k]);
 }
 
@@ -269,10 +269,10 @@ static void own_touched(struct pliant_sched *s, struct restart_plan *plan, uint3
     struct regional *r = &s->regional;
     struct available available = {s, failure};
 
-    for (size_t f = 0; f < r->fallen.n; f++) {
-        restart_search(&r->search, r->fallen.v[f], s->way->available, &available);
-        own_found(s, plan, serial);
-    }
+    restart_search_begin(&r->search);
+    for (size_t f = 0; f < r->fallen.n; f++)
+        restart_search_go_on(&r->search, r->fallen.v[f], s->way->available, &available);
+    own_found(s, plan, serial);
 }
 
 static void own_all(struct pliant_sched *s, struct restart_plan *plan, uint32_t serial)

@@ -76,14 +76,14 @@ static bool restarts(const struct pliant_sched *s, uint32_t v, uint32_t i)
     return regional_owner(&s->regional, regional_flat(&s->regional, v, i)) != 0;
 }
 
-/* Another attempt may stand for the task now: its result is where that is, and others of the unit
- * may go into its slot. */
+/* Another attempt may stand for the task now: others of the unit may go into its slot, and the
+ * result is where it is. */
 void speculation_rank(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
     if (!execution_rank(&s->graph, v, i))
         return;
-    scheduling_stands(s, v, i);
     line_home(s, s->job->group_of[v], i);
+    scheduling_stands(s, v, i);
 }
 
 /* ---- slow tasks ------------------------------------------------------------------------- */

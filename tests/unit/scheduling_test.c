@@ -274,6 +274,34 @@ Test(scheduling, those_in_line_find_their_way_past_others_and_into_slots_of_thei
     world_free(&w);
 }
 
+/* What it needs is counted as units get slots and lose them, and compared with what it is after
+ * each step. */
+Test(scheduling, a_region_in_line_needs_as_many_slots_as_its_units_have_not)
+{
+    static const struct pliant_vertex_spec singles_first[] = {{.id = "a", .parallelism = 3},
+                                                              {.id = "b", .parallelism = 3},
+                                                              {.id = "c", .parallelism = 3}};
+    static const struct pliant_edge_spec one_region[] = {
+        {1, 2, PLIANT_ALL_TO_ALL, PLIANT_PIPELINED}};
+    struct world w = WORLD(singles_first, one_region, FIXED_DELAY("9", "0 s"), LONG_IDLE);
+
+    world_start(&w);
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_RUNNING));
+    world_lose(&w, "n2");
+    finish(&w, A, 0);
+    cr_assert(eq(int, state_of(&w, A, 2), PLIANT_TASK_RUNNING));
+    world_node(&w, "n3", 1);
+    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_RUNNING), "it passes by, the region needs 2");
+    expect_states(&w, B, PLIANT_TASK_CREATED);
+    world_node(&w, "n4", 1);
+    expect_states(&w, B, PLIANT_TASK_RUNNING);
+    expect_states(&w, C, PLIANT_TASK_RUNNING);
+    cr_assert(eq(u32, world_counts(&w).slots_used, 3));
+    world_free(&w);
+}
+
 static void expect_read(const struct world *w, size_t edge, uint32_t subtask,
                         struct pliant_read want)
 {
@@ -442,17 +470,6 @@ Test(scheduling, a_result_that_is_lost_with_its_node_is_made_anew_if_somebody_wa
     cr_assert(eq(u64, world_counts(&w).restarts, 1));
     world_free(&w);
 
-    /* a node without slots holds nothing */
-    w = WORLD(two, blocking_all, FIXED_DELAY("99", "0 s"));
-    world_start(&w);
-    world_node(&w, "n0", 0);
-    world_node(&w, "n1", 1);
-    finish(&w, A, 0);
-    world_lose(&w, "n0");
-    cr_assert(eq(u32, attempt(&w, A, 0), 1));
-    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
-    world_free(&w);
-
     /* who runs has it open, and says so if it can't read on */
     w = WORLD(two, blocking_all, FIXED_DELAY("99", "0 s"), LONG_IDLE);
     world_start(&w);
@@ -462,6 +479,21 @@ Test(scheduling, a_result_that_is_lost_with_its_node_is_made_anew_if_somebody_wa
     world_withdraw(&w, "n2");
     finish_vertex(&w, A);
     expect_states(&w, B, PLIANT_TASK_RUNNING);
+    world_free(&w);
+}
+
+Test(scheduling, a_result_is_lost_with_its_own_node_only)
+{
+    struct world w = WORLD(two, blocking_all, FIXED_DELAY("99", "0 s"), LONG_IDLE);
+
+    world_start(&w);
+    world_node(&w, "n1", 0); /* it is offered nothing of this one yet */
+    world_node(&w, "n2", 2);
+    finish(&w, A, 0);
+    world_lose(&w, "n1");
+    cr_assert(eq(u32, attempt(&w, A, 0), 1));
+    world_lose(&w, "n2");
+    cr_assert(eq(u32, attempt(&w, A, 0), 2));
     world_free(&w);
 }
 
