@@ -205,7 +205,8 @@ static const char *check_bounds(const struct pliant_sched *s)
     }
     BREAKS(minimal != s->bounds.minimal || desired != s->bounds.desired, "bounds are missummed");
     BREAKS(
-        s->has_declared && s->declared_slots != desired_slots(s) &&
+        s->has_declared &&
+            (s->declared_slots != desired_slots(s) || s->declared_minimum != minimal_slots(s)) &&
             (s->way->rescales ? s->state.id != PLIANT_FINISHED : s->state.id == PLIANT_EXECUTING),
         "what is declared is not what is wanted [S-WFR-1]");
     return NULL;

@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 10u
+#define VERSION 11u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -1011,6 +1011,7 @@ static void bounds_codec(struct codec *c, struct pliant_sched *s)
         codec_expect(c, b->min >= 1 && b->min <= b->want && b->want <= s->max_parallelism[v]);
     }
     CODEC(c, s->declared_slots);
+    CODEC(c, s->declared_minimum);
     codec_bool(c, &s->has_declared);
     if (c->reading && codec_fine(c))
         bounds_refresh(&s->bounds);

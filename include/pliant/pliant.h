@@ -329,7 +329,8 @@ struct pliant_event {
 /* An action cannot fail towards the scheduler: what could not be done comes back as an
  * event (a task that did not start is TASK_FAILED). */
 enum pliant_action_kind {
-    PLIANT_ACT_DECLARE,        /* .declare: slots wanted in total, for autoscalers */
+    PLIANT_ACT_DECLARE,        /* .declare: slots wanted in total, and needed, when one of them is
+                                  another number than before; for autoscalers */
     PLIANT_ACT_RESERVE,        /* .reserve: build the graph, hold these slots, answer */
     PLIANT_ACT_RELEASE,        /* .release: slots that the job gives back */
     PLIANT_ACT_RELEASE_RESULT, /* .result: what this attempt wrote for a blocking edge will not be

@@ -59,15 +59,16 @@ uint64_t minimal_slots(const struct pliant_sched *s)
 void declare(struct pliant_sched *s)
 {
     struct pliant_action *act;
-    uint64_t desired = desired_slots(s);
+    uint64_t desired = desired_slots(s), minimal = minimal_slots(s);
 
-    if (s->has_declared && s->declared_slots == desired)
+    if (s->has_declared && s->declared_slots == desired && s->declared_minimum == minimal)
         return;
     s->has_declared = true;
     s->declared_slots = desired;
+    s->declared_minimum = minimal;
     act = emit(s, PLIANT_ACT_DECLARE);
     act->declare.desired = (uint32_t)desired;
-    act->declare.min = (uint32_t)minimal_slots(s);
+    act->declare.min = (uint32_t)minimal;
 }
 
 /* ---- the plan --------------------------------------------------------------------------- */

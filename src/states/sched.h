@@ -215,7 +215,7 @@ struct pliant_sched {
 
     struct bounds bounds;
     uint32_t *max_parallelism; /* [n_vertices] */
-    uint64_t declared_slots;
+    uint64_t declared_slots, declared_minimum;
     bool has_declared;
 
     struct pool pool;

@@ -137,6 +137,7 @@ Test(check, sees_bounds_out_of_order)
     EXPECT_BROKEN(s, b->minimal, 1, "bounds are missummed");
     EXPECT_BROKEN(s, b->desired, 4, "bounds are missummed");
     EXPECT_BROKEN(s, s->declared_slots, 7, "what is declared is not what is wanted [S-WFR-1]");
+    EXPECT_BROKEN(s, s->declared_minimum, 7, "what is declared is not what is wanted [S-WFR-1]");
     world_free(&w);
 }
 

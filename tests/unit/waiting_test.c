@@ -55,6 +55,9 @@ Test(waiting, declares_on_entry_what_has_changed_only) /* [S-WFR-1] */
     cr_expect_eq(world_count(&w, PLIANT_ACT_DECLARE), 0, "the same is not declared again");
     world_bounds(&w, 1, 5);
     cr_expect_eq(world_count(&w, PLIANT_ACT_DECLARE), 1);
+    world_bounds(&w, 3, 5); /* who shares slots out has to know what is needed */
+    cr_assert_eq(world_count(&w, PLIANT_ACT_DECLARE), 1);
+    cr_expect_eq(world_action(&w, PLIANT_ACT_DECLARE, 0)->declare.min, 3);
     world_free(&w);
 }
 
