@@ -202,7 +202,8 @@ enum pliant_event_kind {
     PLIANT_EV_TASK_RUNNING,      /* .task */
     PLIANT_EV_TASK_END_OF_DATA,  /* .task: still running, has no more input */
     PLIANT_EV_TASK_FINISHED,     /* .finished; .task is its first member */
-    PLIANT_EV_TASK_CANCELED,     /* .task */
+    PLIANT_EV_TASK_CANCELED,     /* .task: it has stopped as it was told to. Untold, it has failed
+                                    where regions restart alone */
     PLIANT_EV_TASK_FAILED,       /* .failure */
     PLIANT_EV_GLOBAL_FAILURE,    /* .failure; its task is unset */
 

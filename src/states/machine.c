@@ -409,6 +409,20 @@ static void task_failed(struct pliant_sched *s, const struct pliant_event *ev)
     tasks_changed(s);
 }
 
+/* Who was not told to stop has failed, where others go on without him. */
+static void task_canceled(struct pliant_sched *s, struct pliant_task id)
+{
+    const struct task *task = execution_current(&s->graph, id);
+
+    if (!s->regional.on || !task || !task_seated(task) || task->state == PLIANT_TASK_CANCELING)
+        task_became(s, id, PLIANT_TASK_CANCELED);
+    else
+        task_failed(s, &(struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
+                                              .failure = {.task = id,
+                                                          .recoverable = true,
+                                                          .cause = "it was canceled by others"}});
+}
+
 static void global_failure(struct pliant_sched *s, const struct pliant_event *ev)
 {
     struct failure failure = {.class = {.recoverable = ev->failure.recoverable},
@@ -610,7 +624,7 @@ static void deliver(struct pliant_sched *s, const struct pliant_event *ev)
         task_became(s, ev->finished.task, PLIANT_TASK_FINISHED);
         return;
     case PLIANT_EV_TASK_CANCELED:
-        task_became(s, ev->task, PLIANT_TASK_CANCELED);
+        task_canceled(s, ev->task);
         return;
     case PLIANT_EV_TASK_FAILED:
         task_failed(s, ev);

@@ -76,6 +76,11 @@ Test(regional, a_failure_restarts_its_region_in_its_slot_and_nothing_else)
     cr_assert(eq(u32, is.slot.v, was.slot.v), "it keeps its slot [P-REG-4]");
     cr_assert(eq(u64, world_counts(&w).region_restarts, 1)); /* [P-REG-7] */
     cr_assert(eq(u64, world_counts(&w).restarts, 0));
+    world_task(&w, PLIANT_EV_TASK_CANCELED, 1, 3); /* by somebody else */
+    cr_assert(eq(int, state_of(&w, 2, 3), PLIANT_TASK_CANCELED));
+    world_to(&w, w.now_ms + 1000);
+    cr_assert(eq(u32, attempt(&w, 1, 3), before + 1));
+    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
     world_free(&w);
 }
 

@@ -523,6 +523,25 @@ Test(scheduling, a_failure_restarts_its_region_and_what_reads_from_it)
     world_free(&w);
 }
 
+Test(scheduling, a_task_that_somebody_else_stops_has_failed)
+{
+    struct world w = WORLD(two, blocking_pointwise, FIXED_DELAY("9", "1 s"));
+    const struct pliant_failure *entry;
+
+    world_node(&w, "n1", 4);
+    world_start(&w);
+    world_task(&w, PLIANT_EV_TASK_CANCELED, A, 0);
+    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RESTARTING));
+    world_to(&w, 1000);
+    cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
+    cr_assert(eq(u32, attempt(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt(&w, A, 1), 1));
+    entry = pliant_failure_at(w.s, 0);
+    cr_assert(ne(ptr, (void *)(uintptr_t)entry, NULL));
+    cr_assert(eq(str, (char *)(uintptr_t)entry->items[0].cause, "it was canceled by others"));
+    world_free(&w);
+}
+
 Test(scheduling, finished_tasks_of_a_region_that_restarts_restart_too)
 {
     struct world w = WORLD(three, mixed, FIXED_DELAY("99", "0 s"));
