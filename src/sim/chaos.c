@@ -540,6 +540,11 @@ static bool task_failed(struct chaos *c, const struct model *m, struct chaos_eve
 
     if (!some_task(c, m, false, &task))
         return false;
+    if (by_region(c) && one_in(c, 64)) { /* somebody else has stopped it */
+        e->ev.kind = PLIANT_EV_TASK_CANCELED;
+        e->ev.task = task;
+        return true;
+    }
     e->ev.kind = PLIANT_EV_TASK_FAILED;
     e->ev.failure.task = task;
     e->ev.failure.recoverable = !one_in(c, 256);

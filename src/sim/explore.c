@@ -97,21 +97,38 @@ static bool twin_agrees(struct trial *t, const struct pliant_event *ev)
            breaks(t, "a restored scheduler does the same", "another deadline");
 }
 
+/* Does a scheduler have the state that these bytes are a snapshot of? */
+static bool same_state(struct trial *t, const struct pliant_sched *sched, const void *bytes,
+                       size_t size)
+{
+    void *own;
+    size_t own_size;
+    bool same;
+
+    if (pliant_snapshot(sched, &own, &own_size) != 0)
+        return breaks(t, "a snapshot can be made", "of a restored scheduler");
+    same = own_size == size && memcmp(own, bytes, size) == 0;
+    pliant_bytes_free(t->chaos->cfg.alloc, own);
+    return same || breaks(t, "a restored scheduler does the same", "another snapshot");
+}
+
 /* From a snapshot of this moment. */
 static bool restore(struct trial *t, struct pliant_sched **ret)
 {
     struct pliant_error err = {.text = ""};
     void *bytes;
     size_t size;
-    int r;
+    bool fine;
 
     pliant_sched_destroy(ret);
-    r = pliant_snapshot(t->sched, &bytes, &size);
-    if (r)
+    if (pliant_snapshot(t->sched, &bytes, &size) != 0)
         return breaks(t, "a snapshot can be made", "");
-    r = pliant_restore(&t->chaos->cfg, t->chaos->job, bytes, size, ret, &err);
+    if (pliant_restore(&t->chaos->cfg, t->chaos->job, bytes, size, ret, &err) != 0)
+        fine = breaks(t, "a snapshot can be restored", err.text);
+    else
+        fine = same_state(t, *ret, bytes, size);
     pliant_bytes_free(t->chaos->cfg.alloc, bytes);
-    return !r || breaks(t, "a snapshot can be restored", err.text);
+    return fine;
 }
 
 /* A new twin now and then. The restored one goes on as the scheduler and is restored in its turn;

@@ -1233,6 +1233,7 @@ static void take_action(struct model *m, int64_t now_ms, const struct pliant_eve
     switch ((enum pliant_action_kind)act->kind) {
     case PLIANT_ACT_DECLARE:
         m->declared = act->declare.desired;
+        m->declared_min = act->declare.min;
         return;
     case PLIANT_ACT_RESERVE:
         reserve(m, act, sched);
@@ -1367,15 +1368,23 @@ static bool time_may_restart(const struct model *m)
     return to_come > 0 || model_batch_waits(&m->batch) || m->cfg->tolerable_failed_checkpoints >= 0;
 }
 
-/* News of tasks that go on restarts nobody. */
+static bool was_told_to_stop(const struct model *m, const struct pliant_task *id)
+{
+    const struct model_task *task = model_task(m, id);
+
+    return !task || task->phase == MODEL_CANCELING;
+}
+
+/* News of tasks that go on, or down as they were told, restarts nobody. */
 static bool may_restart(const struct model *m, const struct pliant_event *ev)
 {
     switch ((int)ev->kind) {
+    case PLIANT_EV_TASK_CANCELED:
+        return !was_told_to_stop(m, &ev->task) || time_may_restart(m);
     case PLIANT_EV_TASK_INITIALIZING:
     case PLIANT_EV_TASK_RUNNING:
     case PLIANT_EV_TASK_END_OF_DATA:
     case PLIANT_EV_TASK_FINISHED:
-    case PLIANT_EV_TASK_CANCELED:
     case PLIANT_EV_SLOTS_GRANTED:
     case PLIANT_EV_TICK:
         return time_may_restart(m);
@@ -1418,6 +1427,31 @@ static void check_declared(struct model *m)
     if (m->started && m->state != PLIANT_FINISHED && (m->declared < least || m->declared > most))
         broken(m, "what is declared is what the job wants",
                "%" PRIu32 ", not %" PRIu32 " to %" PRIu32, m->declared, least, most);
+    least = m->batch.on ? 1 : sum_of_groups(m, m->regions.on ? m->max : m->min);
+    if (m->started && m->state != PLIANT_FINISHED && m->declared_min != least)
+        broken(m, "what is declared is what the job needs", "%" PRIu32 ", not %" PRIu32,
+               m->declared_min, least);
+}
+
+/* Who does not confirm takes his node along [S-FLG-4]. Time begins anew for those that had been
+ * told before when all go down, and where the other attempts of a task fall. */
+static void check_hanging(struct model *m, int64_t now_ms)
+{
+    int64_t since_ms = m->state == PLIANT_EXECUTING ? 0 : m->entered_at_ms;
+
+    if (speculates(m))
+        return;
+    for (uint32_t v = 0; m->cfg->cancellation_timeout_ms > 0 && v < m->n_vertices; v++)
+        for (size_t i = 0; i < m->tasks[v].n; i++) {
+            const struct model_task *task = &m->tasks[v].v[i];
+
+            if (task->phase == MODEL_CANCELING &&
+                now_ms - task->canceled_at_ms >= m->cfg->cancellation_timeout_ms &&
+                now_ms - since_ms >= m->cfg->cancellation_timeout_ms)
+                broken(m, "who does not confirm a cancel takes his node along",
+                       "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32, v + 1,
+                       task->subtask, task->attempt);
+        }
 }
 
 /* At the end of a drain the job has left Executing, or has no task there any more [S-DRN-5]. */
@@ -1615,6 +1649,7 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
     if (!m->archived) {
         check_drains(m, now_ms);
         check_reclaims(m);
+        check_hanging(m, now_ms);
         check_progress(m, sched);
         check_figures(m, sched);
         check_shown(m, sched);

@@ -109,7 +109,7 @@ struct model {
     uint32_t *min, *max, *min_planned, *max_planned; /* [vertices]: bounds; when it was planned */
     uint32_t *group_of, *deployed;                   /* [vertices] */
     uint32_t n_vertices, n_groups;
-    uint32_t declared;
+    uint32_t declared, declared_min;
 
     struct VEC(struct model_node) nodes;
     struct VEC(struct model_slot) slots; /* by id */
