@@ -47,7 +47,7 @@ static void draw_vertices(struct chaos *c, struct pliant_vertex_spec *v, uint32_
     bool roomy = one_in(c, 8); /* key groups as many as by default */
 
     for (uint32_t i = 0; i < n; i++) {
-        int64_t parallelism = 1 + below(c, 6);
+        int64_t parallelism = 1 + below(c, c->widest);
 
         v[i] = (struct pliant_vertex_spec){
             .id = vertex_names[i],
@@ -392,7 +392,7 @@ static bool node_up(struct chaos *c, const struct model *m, struct chaos_event *
     const struct model_node *node = model_node(m, name);
 
     return (!node || !node->up || one_in(c, 16)) &&
-           join(c, name, one_in(c, 32) ? 0 : 1 + below(c, 5), e);
+           join(c, name, one_in(c, 32) ? 0 : 1 + below(c, c->widest), e);
 }
 
 /* Most hosts say which life of the node they mean. */
@@ -530,7 +530,7 @@ static void draw_lost_input(struct chaos *c, struct pliant_event *ev)
             continue;
         ev->failure.input_lost = true;
         ev->failure.edge = (uint32_t)i;
-        ev->failure.producer = below(c, 6);
+        ev->failure.producer = below(c, c->widest);
     }
 }
 
@@ -652,7 +652,7 @@ static void draw_sizes(struct chaos *c, struct chaos_event *e)
     for (size_t i = 0; i < e->ev.checkpoint.n_sizes; i++)
         e->sizes[i] =
             (struct pliant_state_size){.vertex = {1 + below(c, pliant_job_vertices(c->job))},
-                                       .subtask = below(c, 6),
+                                       .subtask = below(c, c->widest),
                                        .bytes = prng_next(&c->prng) >> (16 + below(c, 48))};
 }
 
@@ -1063,6 +1063,7 @@ int chaos_init(struct chaos *c, uint64_t seed, struct pliant_error *err)
                         .batch = seed % GROUPS == 2};
     c->speculative = by_region(c) && one_in(c, 2);
     c->origin_ms = one_in(c, 2) ? 0 : EPOCH_MS;
+    c->widest = c->batch || !one_in(c, 12) ? 6 : 40; /* subpartitions have their bound */
     r = draw_job(c, err);
     if (!r)
         r = draw_config(c, err);

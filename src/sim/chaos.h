@@ -35,6 +35,7 @@ struct chaos {
     struct pliant_job *job;
     struct pliant_config cfg; /* resolved */
     int64_t origin_ms;        /* when it begins */
+    uint32_t widest;          /* parallelism of a vertex, slots of a node */
     uint32_t weights[CHAOS_KINDS];
     uint64_t incarnations;
     bool group;                                /* the job is a worker group */
