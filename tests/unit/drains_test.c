@@ -286,6 +286,20 @@ Test(drains, wait_for_a_place_to_move_to) /* [S-DRN-5, S-DRN-7] */
     world_free(&w);
 }
 
+Test(drains, stay_where_the_job_could_not_come_up_again) /* [S-DRN-5, S-EXE-14] */
+{
+    struct world w = without_checkpoints(3);
+
+    world_bounds(&w, 5, 8);
+    world_drain(&w, "n1", 60000); /* the four subtasks would fit, five are the least */
+    expect_state(&w, PLIANT_EXECUTING);
+    cr_assert_eq(world_counts(&w).restarts, 0);
+    world_bounds(&w, 4, 8);
+    cr_assert_eq(world_counts(&w).restarts, 1);
+    cr_assert_eq(pliant_parallelism(w.s, V), 4);
+    world_free(&w);
+}
+
 Test(drains, move_at_the_latest_at_the_end_less_the_lead) /* [S-DRN-3, S-DRN-5] */
 {
     struct world w = without_checkpoints(2);
