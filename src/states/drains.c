@@ -47,9 +47,10 @@ static void ask_for_checkpoint(struct pliant_sched *s)
 
     if (!checkpointing_on(s))
         return;
-    if (c->checkpoint.exists && c->checkpoint.triggered_at_ms >= d->notice_at_ms)
-        return;
-    d->wants_checkpoint = !checkpoint_trigger(s, c, PLIANT_CHECKPOINT_DRAIN);
+    d->wants_checkpoint =
+        !d->covered &&
+        !(c->checkpoint.exists && c->checkpoint.triggered_at_ms >= d->notice_at_ms) &&
+        !checkpoint_trigger(s, c, PLIANT_CHECKPOINT_DRAIN);
 }
 
 static int64_t until_move_ms(const struct pliant_sched *s)

@@ -250,6 +250,22 @@ Test(drains, ask_again_when_their_checkpoint_fails) /* [S-DRN-4] */
     }
 }
 
+Test(drains, need_no_other_checkpoint_because_one_of_the_host_failed) /* [S-DRN-4] */
+{
+    struct world w = with_checkpoints(2);
+    uint64_t theirs;
+
+    world_drain(&w, "n1", 60000);
+    theirs = w.checkpoint;
+    world_to(&w, 2000);
+    world_checkpoint_failed(&w, true); /* theirs is still under way */
+    world_taken(&w, PLIANT_EV_CHECKPOINT_COMPLETED, false);
+    world_to(&w, 20000);
+    cr_assert_eq(w.checkpoint, theirs);
+    expect_state(&w, PLIANT_EXECUTING); /* nowhere to go */
+    world_free(&w);
+}
+
 /* Or a host where it cannot even begin would be asked without end. */
 Test(drains, ask_again_a_little_later_when_it_failed_at_once) /* [S-DRN-4] */
 {
