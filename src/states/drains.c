@@ -259,7 +259,7 @@ struct state drain_checkpoint_failed(struct pliant_sched *s,
     struct checkpointing *c = &s->state.executing.checkpointing;
     int64_t again_at_ms = instant_after(failed->triggered_at_ms, DRAIN_RETRY_MS);
 
-    if (!d->pending)
+    if (!d->pending || c->checkpoint.exists) /* theirs is still under way */
         return STAY;
     if (d->last_checkpoint)
         return drain_move(s);

@@ -393,6 +393,8 @@ Test(drains, wait_for_the_last_checkpoint_until_just_before_the_end) /* [S-DRN-5
     w.cancels = false;
     world_drain(&w, "n1", 60000);
     world_taken(&w, PLIANT_EV_CHECKPOINT_COMPLETED, false);
+    world_to(&w, 57000);
+    world_checkpoint_failed(&w, true); /* not that one */
     world_to(&w, 59499);
     expect_state(&w, PLIANT_EXECUTING);
     world_to(&w, 59500);
