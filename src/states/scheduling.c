@@ -222,16 +222,16 @@ void scheduling_stands(struct pliant_sched *s, uint32_t v, uint32_t i)
     struct scheduling *g = &s->scheduling;
     const struct task *stands = &s->graph.vertices[v].tasks[i];
     uint32_t task = regional_flat(&s->regional, v, i), region = s->regional.regions.of_task[task];
+    bool starts = stands->state != PLIANT_TASK_CREATED;
 
-    line_leave(s, region);
-    g->phase[region] = REGION_STARTED;
-    if (stands->state != PLIANT_TASK_CREATED) {
-        if (results_begin(&g->results, task, s->pool.slots.v[stands->slot].node) < 0)
-            sched_no_memory(s);
+    if (!starts)
+        results_forget_task(&g->results, task);
+    else if (results_begin(&g->results, task, s->pool.slots.v[stands->slot].node) < 0)
+        sched_no_memory(s);
+    if (s->state.id != PLIANT_EXECUTING || s->regional.owner[region].plan != 0)
         return;
-    }
-    results_forget_task(&g->results, task);
-    g->phase[region] = REGION_IDLE;
+    line_leave(s, region);
+    g->phase[region] = starts ? REGION_STARTED : REGION_IDLE;
     ask(s, region);
 }
 
