@@ -350,8 +350,8 @@ Test(executing, a_minimum_raised_to_what_runs_changes_nothing) /* [S-EXE-13] */
     struct world w = patient();
 
     world_bounds(&w, 2, 4);
-    cr_expect_str_eq(world_emitted(&w), "rescale_opened rescale_closed",
-                     "what is desired is declared already");
+    cr_expect_str_eq(world_emitted(&w), "declare rescale_opened rescale_closed",
+                     "what is needed is another number");
     world_to(&w, 20000);
     world_checkpoint(&w);
     expect_state(&w, PLIANT_EXECUTING);
