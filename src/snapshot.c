@@ -14,7 +14,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 8u
+#define VERSION 10u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -588,19 +588,41 @@ static void previous_codec(struct codec *c, struct pliant_sched *s)
     codec_expect(c, !p->exists || expected == n);
 }
 
+/* The claim that it took over names the same region, in the list of a plan before it. A plan that
+ * is done waits for nobody. */
+static void claim_codec(struct codec *c, const struct regional *r, uint32_t plan,
+                        struct claim *claim)
+{
+    struct claim_at before = claim->before;
+    const struct restart_plan *of;
+
+    if (!c->reading && (before.plan < r->base || r->plans.v[before.plan - r->base].done))
+        before = (struct claim_at){0};
+    CODEC(c, claim->region);
+    CODEC(c, before.plan);
+    CODEC(c, before.at);
+    if (c->reading)
+        claim->before = before;
+    codec_expect(c, claim->region < r->regions.n &&
+                        (before.plan == 0 || (before.plan >= r->base && before.plan < plan)));
+    if (!c->reading || !codec_fine(c) || before.plan == 0)
+        return;
+    of = &r->plans.v[before.plan - r->base];
+    codec_expect(c, before.at < of->regions.n && of->regions.v[before.at].region == claim->region);
+}
+
 /* Regions are found again; only who restarts is written. */
-static void restart_plan_codec(struct codec *c, struct regional *r, struct restart_plan *plan)
+static void restart_plan_codec(struct codec *c, const struct regional *r, uint32_t serial,
+                               struct restart_plan *plan)
 {
     size_t n = plan->regions.n;
 
-    codec_count(c, &n, sizeof(uint32_t));
+    codec_count(c, &n, sizeof(struct claim));
     if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &plan->regions, n))
         codec_no_memory(c);
     plan->regions.n = codec_fine(c) ? n : 0;
-    for (size_t i = 0; codec_fine(c) && i < n; i++) {
-        CODEC(c, plan->regions.v[i]);
-        codec_expect(c, plan->regions.v[i] < r->regions.n);
-    }
+    for (size_t i = 0; codec_fine(c) && i < n; i++)
+        claim_codec(c, r, serial, &plan->regions.v[i]);
     CODEC(c, plan->open);
     codec_bool(c, &plan->all);
     codec_bool(c, &plan->delay_over);
@@ -608,6 +630,22 @@ static void restart_plan_codec(struct codec *c, struct regional *r, struct resta
     CODEC(c, plan->due_at_ms);
     CODEC(c, plan->give_up_at_ms);
     codec_byte(c, &plan->reason, PLIANT_REASONS);
+}
+
+static void owner_codec(struct codec *c, const struct regional *r, uint32_t region)
+{
+    struct claim_at *owner = &r->owner[region];
+    const struct restart_plan *of;
+
+    CODEC(c, owner->plan);
+    CODEC(c, owner->at);
+    if (owner->plan == 0)
+        return;
+    codec_expect(c, owner->plan >= r->base && owner->plan - r->base < r->plans.n);
+    if (!codec_fine(c))
+        return;
+    of = &r->plans.v[owner->plan - r->base];
+    codec_expect(c, owner->at < of->regions.n && of->regions.v[owner->at].region == region);
 }
 
 static void plans_codec(struct codec *c, struct regional *r)
@@ -620,12 +658,10 @@ static void plans_codec(struct codec *c, struct regional *r)
     for (size_t i = 0; codec_fine(c) && i < n; i++) {
         if (c->reading)
             r->plans.v[r->plans.n++] = (struct restart_plan){0};
-        restart_plan_codec(c, r, &r->plans.v[i]);
+        restart_plan_codec(c, r, r->base + (uint32_t)i, &r->plans.v[i]);
     }
-    codec_array(c, r->owner, r->regions.n);
     for (uint32_t i = 0; codec_fine(c) && i < r->regions.n; i++)
-        codec_expect(c, r->owner[i] == 0 ||
-                            (r->owner[i] >= r->base && r->owner[i] - r->base < r->plans.n));
+        owner_codec(c, r, i);
 }
 
 /* What follows from who has finished is found again. */
@@ -637,12 +673,28 @@ static void finished_codec(struct codec *c, struct pliant_sched *s)
         bool finished = g->inputs.finished[task];
 
         codec_bool(c, &finished);
-        CODEC(c, g->results.holder[task]);
         if (c->reading && codec_fine(c) && finished)
             scheduling_had_finished(s, task);
     }
-    for (uint32_t i = 0; codec_fine(c) && i < results_partitions(&g->results); i++)
-        codec_bool(c, &g->results.tracked[i]);
+}
+
+/* On which node each is; the lists of the nodes follow from that. */
+static void results_codec(struct codec *c, struct pliant_sched *s)
+{
+    struct results *r = &s->scheduling.results;
+
+    for (uint32_t i = 0; codec_fine(c) && i < results_partitions(r); i++)
+        codec_bool(c, &r->tracked[i]);
+    for (uint32_t task = 0; codec_fine(c) && task < topology_tasks(&s->regional.topology); task++) {
+        uint32_t node = r->held[task].node;
+
+        CODEC(c, node);
+        if (!c->reading || node == 0)
+            continue;
+        codec_expect(c, !r->outlive && pool_node(&s->pool, node - 1) != NULL);
+        if (codec_fine(c) && results_put(r, task, node - 1) < 0)
+            codec_no_memory(c);
+    }
 }
 
 /* In the order of the line; what else it knows follows from that. */
@@ -669,6 +721,7 @@ static void line_codec(struct codec *c, struct pliant_sched *s)
 static void scheduling_codec(struct codec *c, struct pliant_sched *s)
 {
     finished_codec(c, s);
+    results_codec(c, s);
     for (uint32_t i = 0; codec_fine(c) && i < s->regional.regions.n; i++)
         codec_byte(c, &s->scheduling.phase[i], REGION_STARTED + 1);
     if (codec_fine(c))

@@ -333,8 +333,10 @@ enum pliant_action_kind {
     PLIANT_ACT_RESERVE,        /* .reserve: build the graph, hold these slots, answer */
     PLIANT_ACT_RELEASE,        /* .release: slots that the job gives back */
     PLIANT_ACT_RELEASE_RESULT, /* .result: what this attempt wrote for a blocking edge will not be
-                                  read any more. A failed or canceled attempt has no results, and
-                                  the end of the job ends all of them: of those nobody is told */
+                                  read any more, but by attempts that lost against one that has
+                                  finished, until they are down. A failed or canceled attempt has no
+                                  results, and the end of the job ends all of them: of those nobody
+                                  is told */
     PLIANT_ACT_DECIDED,        /* .decided: by AdaptiveBatch a vertex gets its tasks; unless the job
                                   fixes it, the parallelism follows from what its inputs hold */
     PLIANT_ACT_DEPLOY,        /* .deploy: start this attempt in this slot; what it reads and writes:

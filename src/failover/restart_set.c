@@ -124,16 +124,27 @@ static void next_call(struct restart_search *s)
     s->call = 1;
 }
 
-void restart_search(struct restart_search *s, uint32_t failed_task, restart_available *available,
-                    const void *ctx)
+void restart_search_begin(struct restart_search *s)
+{
+    next_call(s);
+    s->n_found = 0;
+}
+
+void restart_search_go_on(struct restart_search *s, uint32_t failed_task,
+                          restart_available *available, const void *ctx)
 {
     const struct regions *r = s->regions;
     struct query query = {available, ctx};
+    uint32_t next = s->n_found;
 
-    next_call(s);
-    s->n_found = 0;
-    involve(s, failed_task);
-    for (uint32_t next = 0; next < s->n_found; next++)
+    for (involve(s, failed_task); next < s->n_found; next++)
         for (uint32_t i = r->first[s->found[next]]; i < r->first[s->found[next] + 1]; i++)
             walk(s, r->members[i], &query);
+}
+
+void restart_search(struct restart_search *s, uint32_t failed_task, restart_available *available,
+                    const void *ctx)
+{
+    restart_search_begin(s);
+    restart_search_go_on(s, failed_task, available, ctx);
 }

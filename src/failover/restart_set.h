@@ -1,4 +1,4 @@
-/* restart_set.h - one task failed: which regions restart with it?
+/* restart_set.h - a task failed, or several: which regions restart?
  *
  * From the failed task's region: a region that restarts needs its inputs again, so the producers of
  * results that are not available restart too; and what it made will be made anew, so everybody who
@@ -6,7 +6,7 @@
  *
  * The search keeps marks from one call to the next, so that its cost follows the regions that it
  * visits and their connections, not the job. An all-to-all edge is looked at once in each
- * direction.
+ * direction; what one of several tasks has led to is not walked again for the next.
  *
  * Owner   restart_search_free(); topology and regions are borrowed; found[] is valid until the next
  *         call
@@ -42,5 +42,11 @@ typedef bool restart_available(const void *ctx, uint32_t edge, uint32_t producer
 /* Fill found[] with the regions that are involved. */
 void restart_search(struct restart_search *s, uint32_t failed_task, restart_available *available,
                     const void *ctx);
+
+/* The same of several tasks that failed together: the regions of all, each once, in the order in
+ * which searches of their own would come upon them. */
+void restart_search_begin(struct restart_search *s);
+void restart_search_go_on(struct restart_search *s, uint32_t failed_task,
+                          restart_available *available, const void *ctx);
 
 #endif

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "graph/job.h"
 #include "util/deadline.h"
 
 /* Every so many worlds the job is a worker group, in the next one its parallelism is fixed, and in
  * the one after that it follows from data. */
 #define GROUPS 5
+#define EPOCH_MS INT64_C(1800000000000) /* where a host's clock may stand */
 #define ENDS 8 /* what ends the job happens once in so many times that it could */
 #define N(array) (sizeof(array) / sizeof *(array))
 
@@ -169,6 +171,7 @@ static void draw_checkpointing(struct chaos *c)
     cfg->checkpoint_periodic = !one_in(c, 4);
     cfg->active_checkpoint = one_in(c, 2);
     cfg->max_checkpoint_failures = 1 + below(c, 3);
+    cfg->has_savepoint_dir = one_in(c, 2);
 }
 
 static void draw_resources(struct chaos *c)
@@ -239,6 +242,18 @@ static void draw_limits(struct chaos *c)
         pliant_config_set(cfg, "pliant.failure-labels", label_rules, NULL);
 }
 
+/* The options narrow what the job says. */
+static void draw_workers(struct chaos *c)
+{
+    const struct job_vertex *workers = &c->job->vertices[0];
+    uint32_t least = workers->min_parallelism, most = workers->parallelism;
+
+    if (one_in(c, 2))
+        c->cfg.group.max_workers = most = least + below(c, most - least + 1);
+    if (one_in(c, 2))
+        c->cfg.group.min_workers = 1 + below(c, most);
+}
+
 static void draw_group(struct chaos *c)
 {
     static const int64_t budgets[] = {-1, -1, 0, 1, 5, 50}, timeouts_ms[] = {500, 5000, 60000};
@@ -255,6 +270,7 @@ static void draw_group(struct chaos *c)
     cfg->group.start_timeout_ms = PICK(c, timeouts_ms);
     cfg->group.collateral_window_ms = PICK(c, windows_ms);
     cfg->group.port_retry_window_ms = PICK(c, windows_ms);
+    draw_workers(c);
 }
 
 /* Volumes are about what tasks write, so that decisions differ. */
@@ -289,6 +305,7 @@ static void draw_region_by_region(struct chaos *c)
     cfg->mode = PLIANT_MODE_NORMAL;
     cfg->failover_strategy = one_in(c, 6) ? PLIANT_FAILOVER_FULL : PLIANT_FAILOVER_REGION;
     cfg->release_results = !one_in(c, 4);
+    cfg->results_outlive_nodes = one_in(c, 4);
     cfg->slot_request_timeout_ms = PICK(c, timeouts_ms);
 }
 
@@ -342,9 +359,8 @@ static bool tick(struct chaos *c, const struct model *m, struct chaos_event *e)
 
 static bool start(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
-    (void)c;
     e->ev.kind = PLIANT_EV_START;
-    return !m->started;
+    return !m->started || one_in(c, 64);
 }
 
 static const struct model_node *some_node(struct chaos *c, const struct model *m)
@@ -370,12 +386,20 @@ static bool join(struct chaos *c, const char *name, uint32_t slots, struct chaos
     return true;
 }
 
+/* Now and then it comes back before anybody has seen it go. */
 static bool node_up(struct chaos *c, const struct model *m, struct chaos_event *e)
 {
     const char *name = PICK(c, node_names);
     const struct model_node *node = model_node(m, name);
 
-    return (!node || !node->up) && join(c, name, 1 + below(c, 5), e);
+    return (!node || !node->up || one_in(c, 16)) &&
+           join(c, name, one_in(c, 32) ? 0 : 1 + below(c, 5), e);
+}
+
+/* Most hosts say which life of the node they mean. */
+static uint64_t life_meant(struct chaos *c, const struct model_node *node)
+{
+    return one_in(c, 4) ? 0 : node->incarnation;
 }
 
 static bool node_lost(struct chaos *c, const struct model *m, struct chaos_event *e)
@@ -386,8 +410,16 @@ static bool node_lost(struct chaos *c, const struct model *m, struct chaos_event
         return false;
     e->ev.kind = PLIANT_EV_NODE_LOST;
     e->ev.node.name = node->name;
-    e->ev.node.incarnation = one_in(c, 4) ? 0 : node->incarnation;
+    e->ev.node.incarnation = life_meant(c, node);
     return true;
+}
+
+/* Of a node, or of slots: told or not, mostly not over yet. */
+static int64_t draw_end(struct chaos *c, int64_t now_ms)
+{
+    if (one_in(c, 4))
+        return PLIANT_NEVER;
+    return one_in(c, 16) ? now_ms / 2 : instant_after(now_ms, PICK(c, notices_ms));
 }
 
 static bool node_drains(struct chaos *c, const struct model *m, struct chaos_event *e)
@@ -400,9 +432,8 @@ static bool node_drains(struct chaos *c, const struct model *m, struct chaos_eve
         return false;
     e->ev.kind = PLIANT_EV_NODE_DRAINING;
     e->ev.draining.name = node->name;
-    e->ev.draining.incarnation = node->incarnation;
-    e->ev.draining.deadline_at_ms =
-        one_in(c, 4) ? PLIANT_NEVER : instant_after(e->at_ms, PICK(c, notices_ms));
+    e->ev.draining.incarnation = life_meant(c, node);
+    e->ev.draining.deadline_at_ms = draw_end(c, e->at_ms);
     e->ev.draining.reason = PICK(c, reasons);
     return true;
 }
@@ -415,7 +446,7 @@ static bool drain_withdrawn(struct chaos *c, const struct model *m, struct chaos
         return false;
     e->ev.kind = PLIANT_EV_NODE_DRAIN_WITHDRAWN;
     e->ev.node.name = node->name;
-    e->ev.node.incarnation = node->incarnation;
+    e->ev.node.incarnation = life_meant(c, node);
     if (node->draining && one_in(c, 2)) { /* it joins again */
         e->ev = (struct pliant_event){.kind = PLIANT_EV_NODE_UP};
         e->ev.node_up.name = node->name;
@@ -433,8 +464,8 @@ static bool slots_granted(struct chaos *c, const struct model *m, struct chaos_e
         return false;
     e->ev.kind = PLIANT_EV_SLOTS_GRANTED;
     e->ev.granted.name = node->name;
-    e->ev.granted.incarnation = node->incarnation;
-    e->ev.granted.slots = 1 + below(c, node->aside > 0 ? node->aside : 2);
+    e->ev.granted.incarnation = life_meant(c, node);
+    e->ev.granted.slots = one_in(c, 32) ? 0 : 1 + below(c, node->aside > 0 ? node->aside : 2);
     return true;
 }
 
@@ -446,10 +477,9 @@ static bool slots_reclaimed(struct chaos *c, const struct model *m, struct chaos
         return false;
     e->ev.kind = PLIANT_EV_SLOTS_RECLAIMED;
     e->ev.reclaimed.name = node->name;
-    e->ev.reclaimed.incarnation = one_in(c, 4) ? 0 : node->incarnation;
+    e->ev.reclaimed.incarnation = life_meant(c, node);
     e->ev.reclaimed.slots = one_in(c, 16) ? below(c, 100) : 1 + below(c, 4);
-    e->ev.reclaimed.deadline_at_ms =
-        one_in(c, 4) ? PLIANT_NEVER : instant_after(e->at_ms, PICK(c, notices_ms));
+    e->ev.reclaimed.deadline_at_ms = draw_end(c, e->at_ms);
     return true;
 }
 
@@ -1028,6 +1058,7 @@ int chaos_init(struct chaos *c, uint64_t seed, struct pliant_error *err)
                         .fixed = seed % GROUPS == 1,
                         .batch = seed % GROUPS == 2};
     c->speculative = by_region(c) && one_in(c, 2);
+    c->origin_ms = one_in(c, 2) ? 0 : EPOCH_MS;
     r = draw_job(c, err);
     if (!r)
         r = draw_config(c, err);

@@ -34,6 +34,7 @@ struct chaos {
     struct prng prng;
     struct pliant_job *job;
     struct pliant_config cfg; /* resolved */
+    int64_t origin_ms;        /* when it begins */
     uint32_t weights[CHAOS_KINDS];
     uint64_t incarnations;
     bool group;                                /* the job is a worker group */

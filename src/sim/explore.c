@@ -39,8 +39,11 @@ static int trial_init(struct trial *t, const struct explore_options *options,
 {
     int r;
 
-    *t = (struct trial){
-        .options = options, .chaos = chaos, .snapshot_every = snapshot_every, .hash = FNV_START};
+    *t = (struct trial){.options = options,
+                        .chaos = chaos,
+                        .now_ms = chaos->origin_ms,
+                        .snapshot_every = snapshot_every,
+                        .hash = FNV_START};
     json_init(&t->text, NULL);
     json_init(&t->twin_text, NULL);
     r = model_init(&t->model, chaos->job, &chaos->cfg);
@@ -111,10 +114,20 @@ static bool restore(struct trial *t, struct pliant_sched **ret)
     return !r || breaks(t, "a snapshot can be restored", err.text);
 }
 
-/* A new twin now and then. */
+/* A new twin now and then. The restored one goes on as the scheduler and is restored in its turn;
+ * when the events are taken once more, without all that, the actions have to be the same. */
 static bool twin_born(struct trial *t)
 {
-    return t->steps % t->snapshot_every != 0 || restore(t, &t->twin);
+    struct pliant_sched *restored;
+
+    if (t->steps % t->snapshot_every != 0)
+        return true;
+    if (!restore(t, &t->twin))
+        return false;
+    restored = t->twin;
+    t->twin = t->sched;
+    t->sched = restored;
+    return true;
 }
 
 /* ---- one step ---------------------------------------------------------------------------- */
@@ -185,6 +198,23 @@ static bool event_next(struct trial *t, const struct pliant_event *ev,
     return model_agrees(t, ev, &rest, t->sched);
 }
 
+/* Neither a malformed event nor a time that is past changes anything; the twin is not told. */
+static bool refuses_nonsense(struct trial *t)
+{
+    static const struct pliant_event nonsense[] = {{.kind = PLIANT_EVENTS},
+                                                   {.kind = PLIANT_EV_NODE_UP},
+                                                   {.kind = PLIANT_EV_REPORT},
+                                                   {.kind = PLIANT_EV_TICK}};
+    size_t which = t->steps % (sizeof nonsense / sizeof *nonsense);
+    bool late = nonsense[which].kind == PLIANT_EV_TICK;
+    struct pliant_actions acts;
+
+    if (late && t->steps == 0)
+        return true;
+    return pliant_step(t->sched, t->now_ms - late, &nonsense[which], &acts) == -EINVAL ||
+           breaks(t, "nonsense is refused", pliant_event_name(nonsense[which].kind));
+}
+
 /* One step; false: a rule is broken, here or earlier. */
 static bool trial_step(struct trial *t, struct chaos_event *e)
 {
@@ -192,6 +222,8 @@ static bool trial_step(struct trial *t, struct chaos_event *e)
     struct pliant_actions acts;
     const char *broken;
 
+    if (!refuses_nonsense(t))
+        return false;
     t->now_ms = e->at_ms;
     t->model.late = pliant_next_deadline(t->sched) < t->now_ms;
     if (!timers_first(t, ev))

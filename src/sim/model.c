@@ -314,8 +314,10 @@ static void node_leaves(struct model *m, struct model_node *node, int64_t now_ms
         for (size_t i = 0; i < m->tasks[v].n; i++)
             if (m->tasks[v].v[i].phase != MODEL_OVER && m->tasks[v].v[i].node == index)
                 task_ends(m, &m->tasks[v].v[i], now_ms, NULL);
-    used |= model_regions_node_left(&m->regions, node->life);
-    used |= model_batch_node_left(&m->batch, node->life);
+    if (!m->cfg->results_outlive_nodes) {
+        used |= model_regions_node_left(&m->regions, node->life);
+        used |= model_batch_node_left(&m->batch, node->life);
+    }
     m->drained_lost |= node->up && node->draining && used;
     node->up = false;
 }
@@ -1560,6 +1562,38 @@ static void check_figures(struct model *m, const struct pliant_sched *sched)
         broken(m, "the figures agree", "state %s", pliant_state_name(pliant_state(sched)));
 }
 
+static const enum pliant_task_state shown_phase[] = {
+    [MODEL_STARTING] = PLIANT_TASK_DEPLOYING,
+    [MODEL_INITIALIZING] = PLIANT_TASK_INITIALIZING,
+    [MODEL_RUNNING] = PLIANT_TASK_RUNNING,
+    [MODEL_CANCELING] = PLIANT_TASK_CANCELING,
+};
+
+static bool is_shown(const struct model_task *task, const struct pliant_sched *sched)
+{
+    struct pliant_task_info info;
+
+    for (uint32_t i = 0;
+         pliant_attempt_info(sched, (pliant_vertex_id){task->vertex + 1}, task->subtask, i, &info);
+         i++)
+        if (info.attempt == task->attempt)
+            return info.state == shown_phase[task->phase] && info.slot.v == task->slot;
+    return false;
+}
+
+static void check_shown(struct model *m, const struct pliant_sched *sched)
+{
+    for (uint32_t v = 0; v < m->n_vertices; v++)
+        for (size_t i = 0; i < m->tasks[v].n; i++) {
+            const struct model_task *task = &m->tasks[v].v[i];
+
+            if (task->phase != MODEL_OVER && !is_shown(task, sched))
+                broken(m, "attempts that live are shown as they are",
+                       "vertex %" PRIu32 " subtask %" PRIu32 " attempt %" PRIu32, v + 1,
+                       task->subtask, task->attempt);
+        }
+}
+
 const char *model_step(struct model *m, int64_t now_ms, const struct pliant_event *ev,
                        const struct pliant_actions *acts, const struct pliant_sched *sched)
 {
@@ -1585,6 +1619,7 @@ const char *model_step(struct model *m, int64_t now_ms, const struct pliant_even
         check_reclaims(m);
         check_progress(m, sched);
         check_figures(m, sched);
+        check_shown(m, sched);
         check_group(m, sched);
     }
     return m->broken;
@@ -1630,6 +1665,10 @@ int model_init(struct model *m, const struct pliant_job *job, const struct plian
                         ? vertex->max_parallelism
                         : vertex->parallelism; /* [S-PAR-1, S-PAR-2] */
     }
+    if (of_group(m) && cfg->group.min_workers > 0)
+        m->min[0] = (uint32_t)cfg->group.min_workers;
+    if (of_group(m) && cfg->group.max_workers > 0)
+        m->max[0] = (uint32_t)cfg->group.max_workers;
     return 0;
 }
 

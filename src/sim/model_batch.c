@@ -311,8 +311,9 @@ const char *model_batch_start(struct model_batch *b, const struct pliant_task *i
     task->live++;
     task->seen = b->causes;
     task->finished = false;
-    set_results(b, v, id->subtask, false);
-    return NULL;
+    return set_results(b, v, id->subtask, false)
+               ? "what a task made is released before it starts anew"
+               : NULL;
 }
 
 const char *model_batch_beside(struct model_batch *b, const struct pliant_task *id)

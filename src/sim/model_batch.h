@@ -2,12 +2,13 @@
  * (jobmanager.scheduler: adaptive-batch): the part of the model that knows partitions
  *
  *   decisions  a vertex gets its tasks once, when all tasks that it reads from have finished, and
- * as many as its bounds allow; what is said of its bytes is what was written reads      together
- * the tasks of a vertex read all that was written for each of its edges: once, or every task all of
- * it where it is broadcast; only where a skewed key may be split they read the other side more than
- * once starts     a task starts when all that it reads was made and is still there, and stops for
+ *              as many as its bounds allow; what is said of its bytes is what was written
+ *   reads      together the tasks of a vertex read all that was written for each of its edges:
+ *              once, or every task all of it where it is broadcast; only where a skewed key may be
+ *              split they read the other side more than once
+ *   starts     a task starts when all that it reads was made and is still there, and stops for
  *              something that has happened since
- *   results    one that is released is there, and nobody reads it
+ *   results    one that is released is there, and nobody reads it; a task that starts anew has none
  *
  * Partitions, subpartitions and bounds are counted here again, from the rules: nothing comes from
  * src/graph but the job. The scheduler is asked for what tasks read, once, when they are there.

@@ -94,6 +94,14 @@ static void set_results(struct model_regions *r, uint32_t task, bool made)
                               t->job->edges[e].exchange == PLIANT_BLOCKING;
 }
 
+static bool any_result(const struct model_regions *r, uint32_t task)
+{
+    for (uint32_t e = 0; e < r->topology.job->n_edges; e++)
+        if (*result(r, e, task))
+            return true;
+    return false;
+}
+
 const char *model_regions_start(struct model_regions *r, const struct pliant_task *task)
 {
     uint32_t id, region;
@@ -106,11 +114,12 @@ const char *model_regions_start(struct model_regions *r, const struct pliant_tas
         return "a region starts when none of its tasks lives";
     if (!readable(r, task->vertex.v - 1, task->subtask))
         return "a task starts when all that it reads is there";
+    if (any_result(r, id))
+        return "what a task made is released before it starts anew";
     r->live[region]++;
     r->started[region]++;
     r->seen[region] = r->causes;
     r->finished[id] = false;
-    set_results(r, id, false);
     return NULL;
 }
 
@@ -193,14 +202,6 @@ void model_regions_over(struct model_regions *r, uint32_t vertex, uint32_t subta
     r->finished[id] = true;
     r->life[id] = life;
     set_results(r, id, true);
-}
-
-static bool any_result(const struct model_regions *r, uint32_t task)
-{
-    for (uint32_t e = 0; e < r->topology.job->n_edges; e++)
-        if (*result(r, e, task))
-            return true;
-    return false;
 }
 
 bool model_regions_node_left(struct model_regions *r, uint32_t life)

@@ -3,7 +3,7 @@
  *
  *   regions  one starts as a whole, when none of its tasks lives, and when all that it reads from
  *            outside was made and is still there
- *   results  one that is released is there, and nobody reads it
+ *   results  one that is released is there, and nobody reads it; a task that starts anew has none
  *   causes   tasks of a region are canceled only after something has happened since it started, so
  *            overlapping plans never restart it twice
  *

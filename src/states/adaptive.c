@@ -56,16 +56,16 @@ static bool spares_some(struct pliant_sched *s)
         uint32_t region = r->regions.of_task[r->fallen.v[f]];
 
         /* a region's mark of the last search would do as well, but it is the search's own */
-        if (r->owner[region] == 0) {
-            r->owner[region] = UINT32_MAX;
+        if (r->owner[region].plan == 0) {
+            r->owner[region].plan = UINT32_MAX;
             touched++;
         }
     }
     for (size_t f = 0; f < r->fallen.n; f++) {
         uint32_t region = r->regions.of_task[r->fallen.v[f]];
 
-        if (r->owner[region] == UINT32_MAX)
-            r->owner[region] = 0;
+        if (r->owner[region].plan == UINT32_MAX)
+            r->owner[region].plan = 0;
     }
     return touched < r->regions.n;
 }

@@ -137,7 +137,7 @@ void task_stop(struct pliant_sched *s, uint32_t v, uint32_t subtask, bool unstar
             attempt_stop(s, v, subtask, a);
         else if (a->state == PLIANT_TASK_CREATED && (unstarted || a->rival))
             execution_move(&s->graph, &s->pool, a, PLIANT_TASK_CANCELED, s->clock.now_ms);
-    execution_rank(&s->graph, v, subtask);
+    speculation_rank(s, v, subtask);
 }
 
 static const struct task *first_canceling(const struct execution *g, const struct task *attempt)

@@ -111,7 +111,7 @@ void regional_drop(struct pliant_sched *s)
 
     for (size_t i = 0; i < r->plans.n; i++)
         for (size_t k = 0; k < r->plans.v[i].regions.n; k++)
-            r->owner[r->plans.v[i].regions.v[k]] = 0;
+            r->owner[r->plans.v[i].regions.v[k].region] = (struct claim_at){0};
     forget_plans(r);
 }
 
@@ -127,6 +127,11 @@ struct task *regional_task(struct pliant_sched *s, uint32_t task, uint32_t *v, u
 static struct restart_plan *plan_of(struct regional *r, uint32_t serial)
 {
     return &r->plans.v[serial - r->base];
+}
+
+static const struct claim *claim_of(struct regional *r, struct claim_at at)
+{
+    return &plan_of(r, at.plan)->regions.v[at.at];
 }
 
 static uint32_t end_serial(const struct regional *r)
@@ -180,17 +185,23 @@ void regional_task_down(struct pliant_sched *s, uint32_t v, uint32_t i)
     regional_attempt_down(s, v, i, s->graph.vertices[v].tasks[i].state == PLIANT_TASK_FAILED);
 }
 
+/* The plan that restarts the region has waited for it, and all that did so before. */
+static void one_less(struct regional *r, uint32_t region)
+{
+    for (struct claim_at at = r->owner[region]; at.plan != 0; at = claim_of(r, at)->before)
+        plan_of(r, at.plan)->open--;
+}
+
 void regional_attempt_down(struct pliant_sched *s, uint32_t v, uint32_t i, bool falls)
 {
     struct regional *r = &s->regional;
-    uint32_t task, serial;
+    uint32_t task;
 
     if (!r->on || s->state.id != PLIANT_EXECUTING)
         return;
     task = regional_flat(r, v, i);
-    serial = regional_owner(r, task);
-    if (serial != 0)
-        plan_of(r, serial)->open--;
+    if (regional_owner(r, task) != 0)
+        one_less(r, r->regions.of_task[task]);
     else if (falls)
         regional_falls(s, task);
 }
@@ -208,20 +219,22 @@ static uint32_t live_in(struct pliant_sched *s, uint32_t region)
     return n;
 }
 
-/* The later plan owns it [3.3]. */
+/* The later plan owns it [3.3]. The earlier one waits for its tasks no less [3.2]: they may read
+ * what it is about to discard. */
 static void own(struct pliant_sched *s, struct restart_plan *plan, uint32_t serial, uint32_t region)
 {
     struct regional *r = &s->regional;
-    uint32_t live = live_in(s, region), *place = vec_push(s->alloc, &plan->regions);
+    uint32_t live = live_in(s, region);
+    struct claim *claim = vec_push(s->alloc, &plan->regions);
 
-    if (!place) {
+    if (!claim) {
         sched_no_memory(s);
         return;
     }
-    *place = region;
-    if (r->owner[region] != 0)
-        plan_of(r, r->owner[region])->open -= live;
-    r->owner[region] = serial;
+    *claim = (struct claim){.region = region};
+    if (live > 0)
+        claim->before = r->owner[region];
+    r->owner[region] = (struct claim_at){serial, (uint32_t)plan->regions.n - 1};
     plan->open += live;
     if (s->way->owned)
         s->way->owned(s, region);
@@ -245,7 +258,7 @@ static void own_found(struct pliant_sched *s, struct restart_plan *plan, uint32_
     struct regional *r = &s->regional;
 
     for (uint32_t k = 0; k < r->search.n_found; k++)
-        if (r->owner[r->search.found[k]] != serial && !untouched(s, r->search.found[k]))
+        if (!untouched(s, r->search.found[k]))
             own(s, plan, serial, r->search.found[k]);
 }
 
@@ -256,10 +269,10 @@ static void own_touched(struct pliant_sched *s, struct restart_plan *plan, uint3
     struct regional *r = &s->regional;
     struct available available = {s, failure};
 
-    for (size_t f = 0; f < r->fallen.n; f++) {
-        restart_search(&r->search, r->fallen.v[f], s->way->available, &available);
-        own_found(s, plan, serial);
-    }
+    restart_search_begin(&r->search);
+    for (size_t f = 0; f < r->fallen.n; f++)
+        restart_search_go_on(&r->search, r->fallen.v[f], s->way->available, &available);
+    own_found(s, plan, serial);
 }
 
 static void own_all(struct pliant_sched *s, struct restart_plan *plan, uint32_t serial)
@@ -272,14 +285,16 @@ static void cancel_regions(struct pliant_sched *s, const struct restart_plan *pl
 {
     const struct regions *regions = &s->regional.regions;
 
-    for (size_t k = 0; k < plan->regions.n; k++)
-        for (uint32_t m = regions->first[plan->regions.v[k]];
-             m < regions->first[plan->regions.v[k] + 1]; m++) {
+    for (size_t k = 0; k < plan->regions.n; k++) {
+        uint32_t region = plan->regions.v[k].region;
+
+        for (uint32_t m = regions->first[region]; m < regions->first[region + 1]; m++) {
             uint32_t v, i;
 
             regional_task(s, regions->members[m], &v, &i);
             task_stop(s, v, i, plan->all); /* [3.2] */
         }
+    }
 }
 
 /* Plans fall due in the order in which they were made. */
@@ -322,7 +337,7 @@ void regional_plan(struct pliant_sched *s, const struct failure *failure, int64_
 /* ---- a plan is carried out ---------------------------------------------------------- */
 
 struct sort_item *regional_in_order(struct pliant_sched *s, const uint32_t *regions,
-                                    size_t n_regions, uint32_t owner, size_t *ret_n)
+                                    size_t n_regions, size_t *ret_n)
 {
     const struct regions *r = &s->regional.regions;
     const struct topology *t = &s->regional.topology;
@@ -332,15 +347,12 @@ struct sort_item *regional_in_order(struct pliant_sched *s, const uint32_t *regi
     for (size_t k = 0; k < n_regions; k++)
         most += r->first[regions[k] + 1] - r->first[regions[k]];
     items = outbox_block(s, 2 * most + 1, sizeof *items);
-    for (size_t k = 0; items && k < n_regions; k++) {
-        if (s->regional.owner[regions[k]] != owner)
-            continue;
+    for (size_t k = 0; items && k < n_regions; k++)
         for (uint32_t m = r->first[regions[k]]; m < r->first[regions[k] + 1]; m++) {
             uint32_t task = r->members[m], v = t->vertex_of[task];
 
             items[n++] = (struct sort_item){s->topological_rank[v], task - t->first_task[v], v};
         }
-    }
     if (items)
         sort_items(items, items + most, n);
     *ret_n = n;
@@ -349,9 +361,15 @@ struct sort_item *regional_in_order(struct pliant_sched *s, const uint32_t *regi
 
 struct sort_item *regional_tasks(struct pliant_sched *s, uint32_t serial, size_t *ret_n)
 {
-    const struct restart_plan *plan = plan_of(&s->regional, serial);
+    struct regional *r = &s->regional;
+    const struct restart_plan *plan = plan_of(r, serial);
+    uint32_t *regions = outbox_block(s, plan->regions.n + 1, sizeof *regions);
+    size_t n = 0;
 
-    return regional_in_order(s, plan->regions.v, plan->regions.n, serial, ret_n);
+    for (size_t k = 0; regions && k < plan->regions.n; k++)
+        if (r->owner[plan->regions.v[k].region].plan == serial)
+            regions[n++] = plan->regions.v[k].region;
+    return regions ? regional_in_order(s, regions, n, ret_n) : NULL;
 }
 
 /* Forget plans that are done, from the oldest on. */
@@ -378,8 +396,8 @@ void regional_finish(struct pliant_sched *s, uint32_t serial)
     enum pliant_job_status before = pliant_job_status(s);
 
     for (size_t k = 0; k < plan->regions.n; k++)
-        if (r->owner[plan->regions.v[k]] == serial)
-            r->owner[plan->regions.v[k]] = 0;
+        if (r->owner[plan->regions.v[k].region].plan == serial)
+            r->owner[plan->regions.v[k].region] = (struct claim_at){0};
     vec_free(r->alloc, &plan->regions);
     plan->done = true;
     r->n_pending--;
@@ -413,6 +431,21 @@ struct state regional_look(struct pliant_sched *s)
     return next;
 }
 
+/* Does the plan wait for tasks of this region, its k-th? Not if another one has started them
+ * since. */
+static bool waits_for(struct pliant_sched *s, uint32_t serial, size_t k)
+{
+    struct regional *r = &s->regional;
+    uint32_t region = plan_of(r, serial)->regions.v[k].region;
+    struct claim_at at = r->owner[region];
+
+    if (live_in(s, region) == 0)
+        return false;
+    while (at.plan > serial)
+        at = claim_of(r, at)->before;
+    return at.plan == serial;
+}
+
 /* A node that does not confirm counts as lost; what else was on it fails [S-FLG-4]. */
 static struct state give_up(struct pliant_sched *s, uint32_t serial)
 {
@@ -421,10 +454,10 @@ static struct state give_up(struct pliant_sched *s, uint32_t serial)
     struct failure failure;
 
     for (size_t k = 0; k < plan->regions.n; k++) {
-        uint32_t region = plan->regions.v[k];
+        uint32_t region = plan->regions.v[k].region;
 
-        if (r->owner[region] != serial)
-            continue; /* a later plan has its own time, and may have started it since */
+        if (!waits_for(s, serial, k))
+            continue;
         for (uint32_t m = r->regions.first[region]; m < r->regions.first[region + 1]; m++) {
             uint32_t v, i;
 
@@ -466,8 +499,7 @@ const char *regional_check(const struct pliant_sched *const_s)
 
         pending += !plan->done;
         for (size_t k = 0; k < plan->regions.n; k++)
-            if (r->owner[plan->regions.v[k]] == serial)
-                open += live_in(s, plan->regions.v[k]);
+            open += waits_for(s, serial, k) ? live_in(s, plan->regions.v[k].region) : 0;
         if (open != plan->open)
             return "a plan miscounts the tasks that it waits for";
         if (plan->delay_over != (serial < r->next_due))
@@ -483,9 +515,11 @@ const char *regional_check(const struct pliant_sched *const_s)
             const struct task *task = regional_task(s, r->regions.members[m], &v, &i);
 
             for (const struct task *a = task; a; a = execution_next(&s->graph, a))
-                if (r->owner[region] != 0 && task_seated(a) && a->state != PLIANT_TASK_CANCELING)
+                if (r->owner[region].plan != 0 && task_seated(a) &&
+                    a->state != PLIANT_TASK_CANCELING)
                     return "a region restarts with a task that nobody told to stop";
-            if (r->owner[region] == 0 && task->state != PLIANT_TASK_FINISHED && !task_live(task))
+            if (r->owner[region].plan == 0 && task->state != PLIANT_TASK_FINISHED &&
+                !task_live(task))
                 return "a task is down and its region does not restart";
         }
     return NULL;

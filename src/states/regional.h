@@ -19,10 +19,21 @@
 #include "util/deadline.h"
 #include "util/vec.h"
 
+struct claim_at {
+    uint32_t plan, at; /* serial, 0: none; and where in its list */
+};
+
+/* A plan restarts a region, unless a later one takes it over. */
+struct claim {
+    uint32_t region;
+    struct claim_at before; /* that was taken over while tasks were going down, which its plan goes
+                               on waiting for; once they are down it says nothing */
+};
+
 struct restart_plan {
-    struct VEC(uint32_t) regions; /* some may be owned by a later plan */
-    uint32_t open;                /* live tasks of those that it owns */
-    bool all;                     /* every task, also those that were not started yet */
+    struct VEC(struct claim) regions;
+    uint32_t open; /* live tasks that it told to stop, also where a later plan restarts them */
+    bool all;      /* every task, also those that were not started yet */
     bool delay_over, done;
     int64_t due_at_ms, give_up_at_ms; /* give up: of cancels that nobody confirms [S-FLG-4] */
     uint8_t reason;                   /* enum pliant_reason */
@@ -35,7 +46,7 @@ struct regional {
     struct regions regions;
     struct restart_search search;
     size_t owner_cap;
-    uint32_t *owner;             /* [regions] serial of the plan that restarts it; 0: none does */
+    struct claim_at *owner;      /* [regions] the claim of the plan that restarts it */
     struct VEC(uint32_t) fallen; /* tasks that failed in this step, until somebody decides */
     struct VEC(struct restart_plan) plans; /* plan of serial n: plans.v[n - base] */
     uint32_t base;                         /* serial of the first one, >= 1 */
@@ -85,7 +96,7 @@ static inline uint32_t regional_flat(const struct regional *r, uint32_t vertex, 
 /* The serial of the plan that restarts a task (flat); 0: none does. */
 static inline uint32_t regional_owner(const struct regional *r, uint32_t task)
 {
-    return r->owner[r->regions.of_task[task]];
+    return r->owner[r->regions.of_task[task]].plan;
 }
 
 struct task *regional_task(struct pliant_sched *s, uint32_t task, uint32_t *ret_vertex,
@@ -112,10 +123,10 @@ struct available {
 struct state regional_look(struct pliant_sched *s);
 struct state regional_on_due(struct pliant_sched *s, struct deadline *due);
 
-/* Tasks of those of these regions that `owner` restarts (0: nobody), in the order in which they
- * start [S-EXE-1]: `value` is the vertex's index, `minor` the subtask. NULL: no memory. */
+/* The tasks of these regions, in the order in which they start [S-EXE-1]: `value` is the vertex's
+ * index, `minor` the subtask. NULL: no memory. */
 struct sort_item *regional_in_order(struct pliant_sched *s, const uint32_t *regions,
-                                    size_t n_regions, uint32_t owner, size_t *ret_n);
+                                    size_t n_regions, size_t *ret_n);
 /* For who carries a plan out: the tasks of the regions that it still owns; it is done. */
 struct sort_item *regional_tasks(struct pliant_sched *s, uint32_t serial, size_t *ret_n);
 void regional_finish(struct pliant_sched *s, uint32_t serial);

@@ -70,7 +70,8 @@ static void find(struct pliant_sched *s)
         return;
     if (inputs_init(&g->inputs, &r->topology, &r->regions, s->alloc) < 0 ||
         releases_init(&g->releases, &r->topology, &r->regions, s->alloc) < 0 ||
-        results_init(&g->results, &r->topology, s->alloc) < 0 || !phase_room(s))
+        results_init(&g->results, &r->topology, s->cfg.results_outlive_nodes, s->alloc) < 0 ||
+        !phase_room(s))
         sched_no_memory(s);
     else
         g->on = true;
@@ -96,7 +97,7 @@ static void ask(struct pliant_sched *s, uint32_t region)
 {
     struct scheduling *g = &s->scheduling;
 
-    if (s->state.id == PLIANT_EXECUTING && s->regional.owner[region] == 0 &&
+    if (s->state.id == PLIANT_EXECUTING && s->regional.owner[region].plan == 0 &&
         g->phase[region] == REGION_IDLE && inputs_ready(&g->inputs, region))
         line_ask(s, region);
 }
@@ -221,16 +222,16 @@ void scheduling_stands(struct pliant_sched *s, uint32_t v, uint32_t i)
     struct scheduling *g = &s->scheduling;
     const struct task *stands = &s->graph.vertices[v].tasks[i];
     uint32_t task = regional_flat(&s->regional, v, i), region = s->regional.regions.of_task[task];
+    bool starts = stands->state != PLIANT_TASK_CREATED;
 
-    line_leave(s, region);
-    g->phase[region] = REGION_STARTED;
-    if (stands->state != PLIANT_TASK_CREATED) {
-        results_begin(&g->results, task,
-                      pool_node(&s->pool, s->pool.slots.v[stands->slot].node)->arrival);
+    if (!starts)
+        results_forget_task(&g->results, task);
+    else if (results_begin(&g->results, task, s->pool.slots.v[stands->slot].node) < 0)
+        sched_no_memory(s);
+    if (s->state.id != PLIANT_EXECUTING || s->regional.owner[region].plan != 0)
         return;
-    }
-    results_forget_task(&g->results, task);
-    g->phase[region] = REGION_IDLE;
+    line_leave(s, region);
+    g->phase[region] = starts ? REGION_STARTED : REGION_IDLE;
     ask(s, region);
 }
 
@@ -317,25 +318,23 @@ static void result_lost(struct pliant_sched *s, const struct pool_node *node,
     regional_falls(s, task);
 }
 
-/* What is on the node, of one edge; a producer whose result somebody waits for starts again. */
-static bool lose_results_of(struct pliant_sched *s, const struct pool_node *node,
-                            enum pliant_reason reason, uint32_t edge)
+/* The results of one edge; a producer whose result somebody waits for starts again. */
+static bool lose_of_edge(struct pliant_sched *s, const struct pool_node *node,
+                         enum pliant_reason reason, const struct sort_item *lost, size_t n)
 {
     const struct topology *t = &s->regional.topology;
-    const struct pliant_edge_spec *spec = &s->job->edges[edge];
-    struct scheduling *g = &s->scheduling;
+    uint32_t edge = (uint32_t)lost->major;
     bool to_all = topology_all_to_all(t, edge), any = false;
     bool waited_for = to_all && any_has_yet_to_read(s, edge, topology_consumers(t, edge, 0));
 
-    for (uint32_t p = 0; p < topology_parallelism(t, spec->from); p++) {
-        uint32_t task = t->first_task[spec->from] + p;
+    for (size_t k = 0; k < n; k++) {
+        uint32_t producer = lost[k].minor, task = lost[k].value;
 
-        if (!results_tracked(&g->results, edge, p) || g->results.holder[task] != node->arrival)
-            continue;
-        results_forget(&g->results, edge, p);
+        results_forget(&s->scheduling.results, edge, producer);
         if (s->state.id != PLIANT_EXECUTING || regional_owner(&s->regional, task) != 0)
             continue;
-        if (to_all ? waited_for : any_has_yet_to_read(s, edge, topology_consumers(t, edge, p))) {
+        if (to_all ? waited_for
+                   : any_has_yet_to_read(s, edge, topology_consumers(t, edge, producer))) {
             result_lost(s, node, reason, task);
             any = true;
         }
@@ -346,11 +345,19 @@ static bool lose_results_of(struct pliant_sched *s, const struct pool_node *node
 static bool node_lost(struct pliant_sched *s, const struct pool_node *node,
                       enum pliant_reason reason)
 {
+    const struct results *r = &s->scheduling.results;
+    size_t n = s->scheduling.on ? results_count_on(r, node->row) : 0, end;
+    struct sort_item *lost = n > 0 ? outbox_block(s, 2 * n, sizeof *lost) : NULL;
     bool any = false;
 
-    for (uint32_t edge = 0; s->scheduling.on && edge < s->job->n_edges; edge++)
-        if (s->job->edges[edge].exchange == PLIANT_BLOCKING)
-            any |= lose_results_of(s, node, reason, edge);
+    if (!lost)
+        return false;
+    results_list_on(r, node->row, lost, n);
+    for (size_t first = 0; first < n; first = end) {
+        for (end = first + 1; end < n && lost[end].major == lost[first].major;)
+            end++;
+        any |= lose_of_edge(s, node, reason, lost + first, end - first);
+    }
     return any;
 }
 
@@ -613,7 +620,8 @@ static const char *check_task(struct pliant_sched *s, uint32_t task)
     const struct scheduling *g = &s->scheduling;
     uint32_t region = s->regional.regions.of_task[task], v, i;
     const struct task *of = regional_task(s, task, &v, &i);
-    bool finished = of->state == PLIANT_TASK_FINISHED, is_owned = s->regional.owner[region] != 0;
+    bool finished = of->state == PLIANT_TASK_FINISHED,
+         is_owned = s->regional.owner[region].plan != 0;
 
     if (g->inputs.finished[task] != (finished && !is_owned) ||
         g->releases.finished[task] != g->inputs.finished[task])
@@ -663,7 +671,7 @@ static const char *check_regions(const struct pliant_sched *s)
     uint32_t waiting = 0;
 
     for (uint32_t region = 0; region < s->regional.regions.n; region++) {
-        bool free_to_go = s->regional.owner[region] == 0 && inputs_ready(&g->inputs, region);
+        bool free_to_go = s->regional.owner[region].plan == 0 && inputs_ready(&g->inputs, region);
 
         waiting += g->phase[region] == REGION_WAITS;
         if (g->phase[region] == REGION_WAITS && !free_to_go)
@@ -688,6 +696,8 @@ const char *scheduling_check(const struct pliant_sched *const_s)
         if (broken)
             return broken;
     }
+    if (!results_listed(&s->scheduling.results))
+        return "a result is looked for on another node than its own";
     broken = check_regions(s);
     if (!broken)
         broken = line_check(s);

@@ -45,8 +45,8 @@ void scheduling_end(struct pliant_sched *s); /* the graph has ended */
 void scheduling_free(struct scheduling *g);
 /* Executing is left: nobody waits for slots any more. */
 void scheduling_leave(struct pliant_sched *s);
-/* Another attempt stands for a task that no plan restarts: it is where the result will be; one
- * without a slot waits in line for it. */
+/* Another attempt stands for a task: it is where the result will be, also while the task goes down.
+ * One without a slot waits in line for it. */
 void scheduling_stands(struct pliant_sched *s, uint32_t vertex, uint32_t subtask);
 /* Everything that the task reads is there. */
 bool scheduling_can_read(struct pliant_sched *s, uint32_t vertex, uint32_t subtask);

@@ -33,6 +33,7 @@ void line_free(struct line *l)
     mem_free(a, l->place);
     mem_free(a, l->first_unit);
     mem_free(a, l->units);
+    mem_free(a, l->lives);
     line_init(l, a);
 }
 
@@ -45,8 +46,9 @@ static bool number_units(struct pliant_sched *s)
         l->first_unit[k] = l->n_units;
         l->n_units += s->bounds.groups[k].hi;
     }
-    l->units = l->first_unit ? mem_zero(s->alloc, (size_t)l->n_units + 1, sizeof *l->units) : NULL;
-    return l->units != NULL;
+    l->units = mem_zero(s->alloc, (size_t)l->n_units + 1, sizeof *l->units);
+    l->lives = mem_zero(s->alloc, (size_t)l->n_units + 1, sizeof *l->lives);
+    return l->first_unit && l->units && l->lives;
 }
 
 void line_begin(struct pliant_sched *s)
@@ -73,13 +75,12 @@ void line_add(struct pliant_sched *s)
 
 /* ---- how many slots does a region need? ------------------------------------------------- */
 
-static uint32_t *unit_of(struct pliant_sched *s, uint32_t task)
+static uint32_t unit_of(const struct pliant_sched *s, uint32_t task)
 {
     const struct topology *t = &s->regional.topology;
-    struct line *l = &s->scheduling.line;
     uint32_t v = t->vertex_of[task];
 
-    return &l->units[l->first_unit[s->job->group_of[v]] + task - t->first_task[v]];
+    return s->scheduling.line.first_unit[s->job->group_of[v]] + task - t->first_task[v];
 }
 
 static bool homeless(const struct pliant_sched *s, uint32_t task)
@@ -99,39 +100,41 @@ static void next_round(struct line *l)
     l->round = 1;
 }
 
-/* Its units, or only those that do not live yet. */
-static uint32_t count_units(struct pliant_sched *s, uint32_t region, bool only_homeless)
+/* Its units, and which of them live. */
+static void count_units(struct pliant_sched *s, struct asking *asking)
 {
     const struct regions *r = &s->regional.regions;
     struct line *l = &s->scheduling.line;
-    uint32_t n = 0;
 
+    asking->units = asking->need = s->way->single;
     if (s->way->single)
-        return 1;
+        return;
     next_round(l);
-    for (uint32_t k = r->first[region]; k < r->first[region + 1]; k++) {
-        uint32_t *unit = unit_of(s, r->members[k]);
+    for (uint32_t k = r->first[asking->region]; k < r->first[asking->region + 1]; k++) {
+        uint32_t unit = unit_of(s, r->members[k]);
 
-        if (*unit == l->round)
+        if (l->units[unit] == l->round)
             continue;
-        *unit = l->round;
-        n += !only_homeless || homeless(s, r->members[k]);
+        l->units[unit] = l->round;
+        l->lives[unit] = !homeless(s, r->members[k]);
+        asking->units++;
+        asking->need += !l->lives[unit];
     }
-    return n;
 }
 
 /* Its homeless units that nobody has claimed in this round. */
 static uint32_t claim_units(struct pliant_sched *s, uint32_t region)
 {
     const struct regions *r = &s->regional.regions;
+    struct line *l = &s->scheduling.line;
     uint32_t n = 0;
 
     for (uint32_t k = r->first[region]; k < r->first[region + 1]; k++) {
-        uint32_t *unit = unit_of(s, r->members[k]);
+        uint32_t unit = unit_of(s, r->members[k]);
 
-        if (*unit == s->scheduling.line.round || *unit == CLAIMED || !homeless(s, r->members[k]))
+        if (l->units[unit] == l->round || l->units[unit] == CLAIMED || l->lives[unit])
             continue;
-        *unit = CLAIMED;
+        l->units[unit] = CLAIMED;
         n++;
     }
     return n;
@@ -140,12 +143,13 @@ static uint32_t claim_units(struct pliant_sched *s, uint32_t region)
 static void settle_claim(struct pliant_sched *s, uint32_t region, bool granted)
 {
     const struct regions *r = &s->regional.regions;
+    struct line *l = &s->scheduling.line;
 
     for (uint32_t k = r->first[region]; k < r->first[region + 1]; k++) {
-        uint32_t *unit = unit_of(s, r->members[k]);
+        uint32_t *unit = &l->units[unit_of(s, r->members[k])];
 
         if (*unit == CLAIMED)
-            *unit = granted ? s->scheduling.line.round : 0;
+            *unit = granted ? l->round : 0;
     }
 }
 
@@ -221,12 +225,12 @@ static struct asking *join(struct pliant_sched *s, uint32_t region)
         sched_no_memory(s);
         return NULL;
     }
-    *asking = (struct asking){
-        .region = region, .units = count_units(s, region, false), .since_ms = PLIANT_NEVER};
+    *asking = (struct asking){.region = region, .since_ms = PLIANT_NEVER};
+    count_units(s, asking);
     l->place[region] = (uint32_t)(l->v.n - 1);
     l->n++;
     s->scheduling.phase[region] = REGION_WAITS;
-    least_put(&l->needs, l->v.n - 1, count_units(s, region, true));
+    least_put(&l->needs, l->v.n - 1, asking->need);
     return asking;
 }
 
@@ -339,25 +343,52 @@ static struct sort_item *who_fits(struct pliant_sched *s, size_t *ret_n)
     l->chosen.n = 0;
     choose_in_line(s, pool_n_open(&s->pool));
     tidy(l);
-    return regional_in_order(s, l->chosen.v, l->chosen.n, 0, ret_n);
+    return regional_in_order(s, l->chosen.v, l->chosen.n, ret_n);
+}
+
+/* Who waits with this task in his region; NULL: nobody. */
+static struct asking *who_waits(struct pliant_sched *s, uint32_t v, uint32_t subtask)
+{
+    struct line *l = &s->scheduling.line;
+    uint32_t region;
+
+    if (subtask >= s->graph.parallelism[v])
+        return NULL;
+    region = s->regional.regions.of_task[regional_flat(&s->regional, v, subtask)];
+    return s->scheduling.phase[region] == REGION_WAITS ? &l->v.v[l->place[region]] : NULL;
+}
+
+/* Each region that waits with a task of the unit needs a slot more or less. */
+static void tell_change(struct pliant_sched *s, uint32_t group, uint32_t subtask, bool lives)
+{
+    const struct pliant_job *job = s->job;
+    struct line *l = &s->scheduling.line;
+
+    l->n_changes++;
+    for (uint32_t m = job->group_first[group]; m < job->group_first[group + 1]; m++) {
+        struct asking *asking = who_waits(s, job->group_members[m], subtask);
+
+        if (!asking)
+            continue;
+        if (asking->change != l->n_changes)
+            asking->need += lives ? UINT32_MAX : 1u;
+        asking->change = l->n_changes;
+        least_put(&l->needs, l->place[asking->region], asking->need);
+    }
 }
 
 void line_home(struct pliant_sched *s, uint32_t group, uint32_t subtask)
 {
-    const struct pliant_job *job = s->job;
+    struct line *l = &s->scheduling.line;
+    bool lives, *known;
 
-    if (s->way->single || !s->scheduling.on || s->scheduling.line.n == 0)
+    if (s->way->single || !s->scheduling.on || l->n == 0)
         return;
-    for (uint32_t m = job->group_first[group]; m < job->group_first[group + 1]; m++) {
-        uint32_t w = job->group_members[m], region;
-
-        if (subtask >= s->graph.parallelism[w])
-            continue;
-        region = s->regional.regions.of_task[regional_flat(&s->regional, w, subtask)];
-        if (s->scheduling.phase[region] == REGION_WAITS)
-            least_put(&s->scheduling.line.needs, s->scheduling.line.place[region],
-                      count_units(s, region, true));
-    }
+    lives = seating_home(s, group, subtask) != POOL_NONE;
+    known = &l->lives[l->first_unit[group] + subtask];
+    if (lives != *known)
+        tell_change(s, group, subtask, lives);
+    *known = lives;
 }
 
 static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, size_t n)
@@ -370,11 +401,11 @@ static void start_tasks(struct pliant_sched *s, const struct sort_item *tasks, s
         return;
     for (size_t k = 0; k < n; k++) {
         const struct task *task = &s->graph.vertices[tasks[k].value].tasks[tasks[k].minor];
-        uint32_t node = s->pool.slots.v[task->slot].node;
 
-        results_begin(&s->scheduling.results,
-                      regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
-                      pool_node(&s->pool, node)->arrival);
+        if (results_begin(&s->scheduling.results,
+                          regional_flat(&s->regional, tasks[k].value, tasks[k].minor),
+                          s->pool.slots.v[task->slot].node) < 0)
+            sched_no_memory(s);
         line_home(s, s->job->group_of[tasks[k].value], tasks[k].minor);
     }
     deploy_tasks(s, tasks, n);
@@ -501,11 +532,17 @@ const char *line_check(struct pliant_sched *s)
 
     if (broken)
         return broken;
-    for (size_t i = l->first; i < l->v.n; i++)
-        if (l->v.v[i].region != LINE_GONE &&
-            (count_units(s, l->v.v[i].region, true) <= pool_n_open(&s->pool) ||
-             count_units(s, l->v.v[i].region, true) != least_get(&l->needs, i)))
+    for (size_t i = l->first; i < l->v.n; i++) {
+        struct asking counted = {.region = l->v.v[i].region};
+
+        if (counted.region == LINE_GONE)
+            continue;
+        count_units(s, &counted);
+        if (counted.need <= pool_n_open(&s->pool))
             return "a region waits for slots that are there";
+        if (counted.need != l->v.v[i].need || counted.need != least_get(&l->needs, i))
+            return "what a region waits for is miscounted";
+    }
     if (l->n_starving > 0 && s->cfg.slot_request_timeout_ms < INT64_MAX / 2 &&
         !deadline_armed(&l->timeout))
         return "a region waits for slots without an end";

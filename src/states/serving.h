@@ -22,7 +22,9 @@
 struct asking {
     uint32_t region;  /* LINE_GONE: it has left the line */
     uint32_t units;   /* slots that it takes if none of its units lives yet */
+    uint32_t need;    /* units that do not live yet */
     int64_t since_ms; /* what is held would not do, since then; PLIANT_NEVER: it would */
+    uint64_t change;  /* the last change of a home that it was told of */
 };
 
 struct line {
@@ -31,15 +33,17 @@ struct line {
     struct VEC(struct asking) v;
     size_t first;           /* before it all have left */
     uint32_t n, n_starving; /* in line; of them, those for whom what is held would not do */
-    /* By index in v: who needs fewer free slots than this can't start. It follows when a unit comes
-     * to life, and is put right when he is looked at in vain. */
+    /* By index in v: who needs fewer free slots than this can't start. That is `need`, but for
+     * those looked at in vain: of them, how many others who start leave to be needed. */
     struct least needs;
+    uint64_t n_changes;          /* of homes */
     struct VEC(uint32_t) chosen; /* scratch */
     uint32_t offered;            /* slots, when it was looked at last */
     struct deadline timeout;     /* not later than the first one's patience ends */
     size_t place_cap;
     uint32_t *place;                       /* [regions] index in v, of those in line */
     uint32_t *first_unit, *units, n_units; /* [groups]; [units]: claimed in which round */
+    bool *lives;                           /* [units], of those that somebody in line has */
     uint32_t round;
 };
 

@@ -76,14 +76,14 @@ static bool restarts(const struct pliant_sched *s, uint32_t v, uint32_t i)
     return regional_owner(&s->regional, regional_flat(&s->regional, v, i)) != 0;
 }
 
-/* Another attempt may stand for the task now, and its slot is where others of the unit may go. */
-static bool rank(struct pliant_sched *s, uint32_t v, uint32_t i)
+/* Another attempt may stand for the task now: others of the unit may go into its slot, and the
+ * result is where it is. */
+void speculation_rank(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
-    bool changed = execution_rank(&s->graph, v, i);
-
-    if (changed)
-        line_home(s, s->job->group_of[v], i);
-    return changed;
+    if (!execution_rank(&s->graph, v, i))
+        return;
+    line_home(s, s->job->group_of[v], i);
+    scheduling_stands(s, v, i);
 }
 
 /* ---- slow tasks ------------------------------------------------------------------------- */
@@ -227,7 +227,7 @@ static bool still_wanted(struct pliant_sched *s, struct pliant_task id)
     if (scheduling_can_read(s, v, id.subtask))
         return true;
     drop(s, attempt);
-    rank(s, v, id.subtask);
+    speculation_rank(s, v, id.subtask);
     return false;
 }
 
@@ -285,18 +285,6 @@ void speculation_note_end(struct pliant_sched *s, uint32_t v, uint32_t i)
         s->graph.vertices[v].times[i] = s->clock.now_ms - s->graph.vertices[v].times[i];
 }
 
-static void told_who_stands(struct pliant_sched *s, uint32_t v, uint32_t i)
-{
-    if (s->state.id == PLIANT_EXECUTING && !restarts(s, v, i))
-        scheduling_stands(s, v, i);
-}
-
-void speculation_rank(struct pliant_sched *s, uint32_t v, uint32_t i)
-{
-    if (rank(s, v, i))
-        told_who_stands(s, v, i);
-}
-
 /* Those that were told to stop have until then to confirm it. */
 static void bound_stop(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
@@ -319,9 +307,7 @@ static void bound_stop(struct pliant_sched *s, uint32_t v, uint32_t i)
 /* It is the task's result, and nobody needs the others [6.3]. */
 static void wins(struct pliant_sched *s, uint32_t v, uint32_t i)
 {
-    rank(s, v, i);
-    if (s->state.id == PLIANT_EXECUTING)
-        scheduling_stands(s, v, i); /* also while its region restarts: the result is on its node */
+    speculation_rank(s, v, i);
     speculation_note_end(s, v, i);
     task_stop(s, v, i, false);
     bound_stop(s, v, i);
@@ -380,7 +366,7 @@ static void goes_on(struct pliant_sched *s, uint32_t v, uint32_t i)
 static void falls(struct pliant_sched *s, uint32_t v, uint32_t i, bool failed)
 {
     drop_waiting(s, v, i, 0);
-    rank(s, v, i);
+    speculation_rank(s, v, i);
     if (task_live(task_at(s, v, i)))
         regional_attempt_down(s, v, i, failed);
     else
@@ -399,7 +385,7 @@ void speculation_over(struct pliant_sched *s, uint32_t v, uint32_t i, struct tas
     if (first) {
         wins(s, v, i);
     } else if (!matters) {
-        rank(s, v, i);
+        speculation_rank(s, v, i);
         regional_attempt_down(s, v, i, false);
     } else if (on && !(state == PLIANT_TASK_FAILED && input_lost)) {
         s->speculation.local |= state == PLIANT_TASK_FAILED;

@@ -24,6 +24,8 @@
     X(step)                                                                                        \
     X(runs)                                                                                        \
     X(runs_memory)                                                                                 \
+    X(node_loss)                                                                                   \
+    X(line)                                                                                        \
     X(memory)                                                                                      \
     X(store)                                                                                       \
     X(rpc)                                                                                         \

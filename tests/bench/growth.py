@@ -27,7 +27,7 @@ BUDGET = [
     ("step", 10000, 10, 1, "", 1),
 ]
 BENCHES = ["parallelism", "plan_default", "plan_local", "step", "regions", "restart_set",
-           "slow_tasks", "batch", "runs", "runs_memory"]
+           "slow_tasks", "batch", "runs", "runs_memory", "node_loss", "line"]
 WORDS = {
     "parallelism": "parallelism",
     "plan_default": "a plan, default placement",
@@ -51,6 +51,12 @@ TABLES = [
         ("restart set: 10 tasks", "restart_set", None, "task")]),
     ("growth of the answer", "tasks that restart, of 1,000,000", "n", [32, 311, 3101, 31001, 330678], [
         ("restart set", "restart_set_answer", None, "task")]),
+    ("growth of losses", "tasks of the job", "size", [1000, 10000, 100000], [
+        ("a node is lost, default, pointwise", "node_loss_default", None, "task"),
+        ("a node is lost, batch, pointwise", "node_loss_batch", None, "task"),
+        ("a node is lost, default, all-to-all", "node_loss_all_to_all", None, "task")]),
+    ("growth of the line", "tasks of the job", "size", [1000, 10000, 100000], [
+        ("a node goes and comes back", "line", None, "unit")]),
     ("growth of decisions", "partitions x subpartitions", "size", [100, 300, 1000, 2000], [
         ("keyed", "batch_keyed", None, "size"),
         ("rebalance", "batch_rebalance", None, "size"),

@@ -1,5 +1,5 @@
 /* runs.c - whole runs of jobs of many tasks over few slots, by the default scheduler and
- * AdaptiveBatch; how much memory they take
+ * AdaptiveBatch; how much memory they take; a node that is lost in the middle
  *
  * The host has no delay: a task that is deployed runs, and ends in the next step. So at each moment
  * nearly all tasks wait for their inputs or for slots; what a task costs must not grow with them.
@@ -11,7 +11,7 @@
 
 #include <pliant/pliant.h>
 
-enum { STAGES = 10, SLOTS_OF_NODE = 10, ROUNDS = 3, FAILS_OF = 100 };
+enum { STAGES = 10, SLOTS_OF_NODE = 10, ROUNDS = 3, FAILS_OF = 100, LOSSES = 5 };
 
 struct kind {
     const char *name;
@@ -21,6 +21,7 @@ struct kind {
     bool decides;   /* parallelism follows from the data */
     bool fails;     /* one of 100 tasks, at its first attempt */
     bool passes_by; /* regions that need two slots are first in line, single tasks pass them by */
+    bool one_waits; /* all but the first stage are one region */
 };
 
 static const struct kind kinds[] = {
@@ -70,7 +71,8 @@ struct run {
 
 static struct pliant_edge_spec edge_of(const struct kind *kind, uint32_t from)
 {
-    bool pipelined = (kind->pipelined && from % 2 == 0) || (kind->passes_by && from == 0);
+    bool pipelined =
+        (kind->pipelined && from % 2 == 0) || (kind->passes_by && from == 0) || kind->one_waits;
 
     return (struct pliant_edge_spec){.from = from,
                                      .to = from + 1,
@@ -92,7 +94,7 @@ static void make_job(struct run *r, const struct pliant_alloc *alloc)
                                            .max_parallelism = i > 0 && kind->decides ? r->width : 0,
                                            .slot_sharing_group = kind->passes_by ? names[i] : NULL};
     for (uint32_t i = 0; i + 1 < STAGES; i++)
-        if (!kind->passes_by || i == 0 || i + 2 == STAGES)
+        if (kind->passes_by ? i == 0 || i + 2 == STAGES : i > 0 || !kind->one_waits)
             e[n_edges++] = edge_of(kind, i);
     if (pliant_job_new(
             &(struct pliant_job_spec){
@@ -143,16 +145,39 @@ static void step(struct run *r, struct pliant_event ev)
             r->queue[r->end++ & r->mask] = acts.v[i].deploy.task;
 }
 
+struct name {
+    char text[16];
+};
+
+static struct name node_name(uint32_t i)
+{
+    struct name name;
+
+    snprintf(name.text, sizeof name.text, "n%u", i);
+    return name;
+}
+
+static void join_one(struct run *r, uint32_t i, uint64_t incarnation)
+{
+    struct name name = node_name(i);
+
+    step(r,
+         (struct pliant_event){
+             .kind = PLIANT_EV_NODE_UP,
+             .node_up = {.name = name.text, .incarnation = incarnation, .slots = SLOTS_OF_NODE}});
+}
+
 static void join(struct run *r, uint32_t slots)
 {
-    for (uint32_t i = 0; i < slots / SLOTS_OF_NODE; i++) {
-        char name[16];
+    for (uint32_t i = 0; i < slots / SLOTS_OF_NODE; i++)
+        join_one(r, i, 1);
+}
 
-        snprintf(name, sizeof name, "n%u", i);
-        step(r, (struct pliant_event){
-                    .kind = PLIANT_EV_NODE_UP,
-                    .node_up = {.name = name, .incarnation = 1, .slots = SLOTS_OF_NODE}});
-    }
+static void lose(struct run *r, uint32_t i)
+{
+    struct name name = node_name(i);
+
+    step(r, (struct pliant_event){.kind = PLIANT_EV_NODE_LOST, .node = {.name = name.text}});
 }
 
 static void finish(struct run *r, struct pliant_task task)
@@ -254,4 +279,90 @@ void bench_runs_memory(void)
         bench_report_bytes(kinds[k].name, SLOTS, STAGES, 1, bytes, counted.peak);
         free_run(&r);
     }
+}
+
+/* Each task of the first stage has finished in a slot of its own, where one of the second runs now.
+ * With a node go 10 results and 10 tasks. */
+static double lose_nodes(const struct kind *kind, uint32_t tasks)
+{
+    struct run r;
+    uint64_t began;
+    double ns;
+
+    make_run(&r, kind, tasks, NULL);
+    start(&r, r.width);
+    take_all(&r, r.width);
+    r.now_ms++;
+    began = bench_cpu_ns();
+    for (uint32_t i = 0; i < LOSSES; i++) {
+        struct name name = node_name(i * (r.width / SLOTS_OF_NODE) / LOSSES);
+
+        step(&r, (struct pliant_event){.kind = PLIANT_EV_NODE_LOST, .node = {.name = name.text}});
+    }
+    ns = (double)(bench_cpu_ns() - began) / LOSSES;
+    free_run(&r);
+    return ns;
+}
+
+/* A region of nine tenths of the job waits for twice the slots that are there, while single tasks
+ * come and go in the slots of its units. 10 units have no slot any more when a node goes, and 10
+ * others get one when it comes back. */
+static double come_and_go(const struct kind *kind, uint32_t tasks)
+{
+    struct run r;
+    uint64_t began;
+    double ns;
+
+    make_run(&r, kind, tasks, NULL);
+    start(&r, r.width / 2);
+    began = bench_cpu_ns();
+    for (uint32_t i = 0; i < LOSSES; i++) {
+        r.now_ms++;
+        lose(&r, i);
+        join_one(&r, i, 2);
+    }
+    ns = (double)(bench_cpu_ns() - began) / LOSSES;
+    free_run(&r);
+    return ns;
+}
+
+static void measure_nodes(const struct kind *kind, double (*run)(const struct kind *, uint32_t),
+                          uint32_t tasks, uint64_t n)
+{
+    double best = run(kind, tasks);
+
+    for (int i = 1; i < ROUNDS; i++) {
+        double ns = run(kind, tasks);
+
+        best = ns < best ? ns : best;
+    }
+    bench_report_growth(kind->name, tasks, n, best);
+}
+
+void bench_node_loss(void)
+{
+    static const struct kind in_default = {.name = "node_loss_default",
+                                           .scheduler = PLIANT_SCHEDULER_DEFAULT,
+                                           .pattern = PLIANT_POINTWISE},
+                             in_batch = {.name = "node_loss_batch",
+                                         .scheduler = PLIANT_SCHEDULER_ADAPTIVE_BATCH,
+                                         .pattern = PLIANT_POINTWISE},
+                             to_all = {.name = "node_loss_all_to_all",
+                                       .scheduler = PLIANT_SCHEDULER_DEFAULT};
+
+    for (uint32_t tasks = 1000; tasks <= 100000; tasks *= 10) {
+        measure_nodes(&in_default, lose_nodes, tasks, 2 * SLOTS_OF_NODE);
+        measure_nodes(&in_batch, lose_nodes, tasks, 2 * SLOTS_OF_NODE);
+        measure_nodes(&to_all, lose_nodes, tasks,
+                      tasks / STAGES); /* all of the second stage restart */
+    }
+}
+
+void bench_line(void)
+{
+    static const struct kind waits = {
+        .name = "line", .scheduler = PLIANT_SCHEDULER_DEFAULT, .one_waits = true};
+
+    for (uint32_t tasks = 1000; tasks <= 100000; tasks *= 10)
+        measure_nodes(&waits, come_and_go, tasks, 2 * SLOTS_OF_NODE);
 }

@@ -150,14 +150,14 @@ Test(results, are_tracked_from_the_slot_until_they_are_forgotten)
     struct graph g = graph_of((uint32_t[]){2, 2, 3}, 3, edges, 3);
     struct results r;
 
-    cr_assert(eq(int, results_init(&r, &g.topology, NULL), 0)); /* [P-SET-2] */
+    cr_assert(eq(int, results_init(&r, &g.topology, false, NULL), 0)); /* [P-SET-2] */
     cr_assert(eq(u32, results_partitions(&r), 4));
     cr_assert(untracked(&r, 0, 1));
-    results_begin(&r, 1, 7);
+    cr_assert(eq(int, results_begin(&r, 1, 7), 0));
     cr_assert(results_tracked(&r, 0, 1) && results_tracked(&r, 2, 1));
     cr_assert(untracked(&r, 1, 1), "a pipelined one never");
     cr_assert(untracked(&r, 0, 0) && untracked(&r, 2, 0));
-    cr_assert(eq(u64, r.holder[1], 7));
+    cr_assert(eq(u32, r.held[1].node, 7 + 1));
     results_forget(&r, 0, 1);
     cr_assert(untracked(&r, 0, 1) && results_tracked(&r, 2, 1));
     results_forget_task(&r, 1);

@@ -1,5 +1,6 @@
-/* Wiring, regions, restart sets and releases on random graphs, against slow and plain versions of
- * the same rules (sections 1 and 2 of the rules of failover). The measured answers are elsewhere.
+/* Wiring, regions, restart sets, releases and results on random graphs, against slow and plain
+ * versions of the same rules (sections 1 and 2 of the rules of failover). The measured answers are
+ * elsewhere.
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -12,6 +13,7 @@
 #include "failing_alloc.h"
 #include "failover/restart_set.h"
 #include "graph/releases.h"
+#include "graph/results.h"
 #include "util/prng.h"
 
 enum { MOST_VERTICES = 6, MOST_TASKS = 48, ROUNDS = 400 };
@@ -290,6 +292,109 @@ Test(restart_set, holds_the_regions_that_a_plain_search_finds)
                 cr_assert(involved[s.found[i]]);
         }
         restart_search_free(&s);
+        drop(&g);
+    }
+}
+
+static bool is_found(const struct restart_search *s, uint32_t region)
+{
+    for (uint32_t i = 0; i < s->n_found; i++)
+        if (s->found[i] == region)
+            return true;
+    return false;
+}
+
+Test(restart_set, of_several_tasks_holds_what_each_of_them_leads_to_in_their_order)
+{
+    struct prng p = {0};
+
+    p.state = 5;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct graph g;
+        struct restart_search all, one;
+        struct lost lost;
+        uint32_t n_found = 0;
+
+        make(&g, &p);
+        cr_assert(eq(int, 0, restart_search_init(&all, &g.topology, &g.regions, NULL)));
+        cr_assert(eq(int, 0, restart_search_init(&one, &g.topology, &g.regions, NULL)));
+        for (uint32_t i = 0; i < MOST_TASKS; i++)
+            lost.task[i] = below(&p, 4) == 0;
+        restart_search_begin(&all);
+        for (int again = 0; again < 5; again++) {
+            uint32_t failed = below(&p, topology_tasks(&g.topology)), before = all.n_found;
+
+            restart_search_go_on(&all, failed, not_lost, &lost);
+            restart_search(&one, failed, not_lost, &lost);
+            for (uint32_t i = 0; i < one.n_found; i++) {
+                cr_assert(is_found(&all, one.found[i]));
+                if (n_found < all.n_found && all.found[n_found] == one.found[i])
+                    n_found++;
+            }
+            cr_assert(eq(u32, n_found, all.n_found), "from the %uth on", before);
+        }
+        restart_search_free(&one);
+        restart_search_free(&all);
+        drop(&g);
+    }
+}
+
+/* ---- results ------------------------------------------------------------------------------- */
+
+enum { NODES = 5 };
+
+/* where[]: a task's node; NODES: none. */
+static void expect_on(const struct graph *g, const struct results *r, const uint32_t *where,
+                      uint32_t node)
+{
+    struct sort_item items[2 * MOST_TASKS * MOST_VERTICES];
+    size_t n = results_count_on(r, node), k = 0;
+
+    results_list_on(r, node, items, n);
+    for (uint32_t e = 0; e < g->job->n_edges; e++)
+        for (uint32_t i = 0; i < g->parallelism[g->job->edges[e].from]; i++) {
+            uint32_t task = g->topology.first_task[g->job->edges[e].from] + i;
+
+            if (where[task] != node || !results_tracked(r, e, i))
+                continue;
+            cr_assert(k < n && items[k].major == e && items[k].minor == i &&
+                      items[k].value == task);
+            k++;
+        }
+    cr_assert(eq(sz, n, k));
+}
+
+Test(results, are_found_by_the_node_that_they_are_on)
+{
+    struct prng p = {0};
+
+    p.state = 6;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint32_t where[MOST_TASKS];
+        struct graph g;
+        struct results r;
+
+        make(&g, &p);
+        cr_assert(eq(int, 0, results_init(&r, &g.topology, false, NULL)));
+        for (uint32_t i = 0; i < MOST_TASKS; i++)
+            where[i] = NODES;
+        for (int step = 0; step < 60; step++) {
+            uint32_t task = below(&p, topology_tasks(&g.topology)),
+                     edge = g.job->n_edges > 0 ? below(&p, (uint32_t)g.job->n_edges) : 0;
+
+            if (below(&p, 3) > 0) {
+                where[task] = below(&p, NODES);
+                cr_assert(eq(int, 0, results_begin(&r, task, where[task])));
+            } else if (g.job->n_edges > 0 && below(&p, 2) > 0 &&
+                       g.job->edges[edge].exchange == PLIANT_BLOCKING) {
+                results_forget(&r, edge, below(&p, g.parallelism[g.job->edges[edge].from]));
+            } else {
+                results_forget_task(&r, task);
+            }
+            cr_assert(results_listed(&r));
+            expect_on(&g, &r, where, below(&p, NODES + 1));
+        }
+        results_free(&r);
         drop(&g);
     }
 }

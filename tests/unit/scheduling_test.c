@@ -274,6 +274,34 @@ Test(scheduling, those_in_line_find_their_way_past_others_and_into_slots_of_thei
     world_free(&w);
 }
 
+/* What it needs is counted as units get slots and lose them, and compared with what it is after
+ * each step. */
+Test(scheduling, a_region_in_line_needs_as_many_slots_as_its_units_have_not)
+{
+    static const struct pliant_vertex_spec singles_first[] = {{.id = "a", .parallelism = 3},
+                                                              {.id = "b", .parallelism = 3},
+                                                              {.id = "c", .parallelism = 3}};
+    static const struct pliant_edge_spec one_region[] = {
+        {1, 2, PLIANT_ALL_TO_ALL, PLIANT_PIPELINED}};
+    struct world w = WORLD(singles_first, one_region, FIXED_DELAY("9", "0 s"), LONG_IDLE);
+
+    world_start(&w);
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_RUNNING));
+    world_lose(&w, "n2");
+    finish(&w, A, 0);
+    cr_assert(eq(int, state_of(&w, A, 2), PLIANT_TASK_RUNNING));
+    world_node(&w, "n3", 1);
+    cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_RUNNING), "it passes by, the region needs 2");
+    expect_states(&w, B, PLIANT_TASK_CREATED);
+    world_node(&w, "n4", 1);
+    expect_states(&w, B, PLIANT_TASK_RUNNING);
+    expect_states(&w, C, PLIANT_TASK_RUNNING);
+    cr_assert(eq(u32, world_counts(&w).slots_used, 3));
+    world_free(&w);
+}
+
 static void expect_read(const struct world *w, size_t edge, uint32_t subtask,
                         struct pliant_read want)
 {
@@ -454,6 +482,50 @@ Test(scheduling, a_result_that_is_lost_with_its_node_is_made_anew_if_somebody_wa
     world_free(&w);
 }
 
+Test(scheduling, results_that_outlive_nodes_are_not_made_anew)
+{
+    struct world w = WORLD(two, blocking_all, FIXED_DELAY("99", "0 s"), LONG_IDLE,
+                           "pliant.results.outlive-nodes", "true");
+
+    world_start(&w);
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    finish(&w, A, 0);
+    world_lose(&w, "n1");
+    cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_FINISHED));
+    cr_assert(eq(u64, world_counts(&w).restarts, 0));
+    world_lose(&w, "n2");
+    cr_assert(eq(u32, attempt(&w, A, 0), 1));
+    cr_assert(eq(u32, attempt(&w, A, 1), 2), "it had not finished");
+    world_node(&w, "n3", 2);
+    finish(&w, A, 1);
+    expect_states(&w, B, PLIANT_TASK_RUNNING);
+    world_drain(&w, "n3", 0);
+    world_node(&w, "n4", 2);
+    world_lose(&w, "n3");
+    expect_states(&w, B, PLIANT_TASK_RUNNING);
+    expect_states(&w, A, PLIANT_TASK_FINISHED);
+    fail_to_read(&w, B, 0, 0); /* it is not there after all */
+    cr_assert(eq(u32, attempt(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt(&w, A, 1), 2));
+    world_free(&w);
+}
+
+Test(scheduling, a_result_is_lost_with_its_own_node_only)
+{
+    struct world w = WORLD(two, blocking_all, FIXED_DELAY("99", "0 s"), LONG_IDLE);
+
+    world_start(&w);
+    world_node(&w, "n1", 0); /* it is offered nothing of this one yet */
+    world_node(&w, "n2", 2);
+    finish(&w, A, 0);
+    world_lose(&w, "n1");
+    cr_assert(eq(u32, attempt(&w, A, 0), 1));
+    world_lose(&w, "n2");
+    cr_assert(eq(u32, attempt(&w, A, 0), 2));
+    world_free(&w);
+}
+
 /* ---- failures --------------------------------------------------------------------------- */
 
 Test(scheduling, a_failure_restarts_its_region_and_what_reads_from_it)
@@ -535,6 +607,76 @@ Test(scheduling, of_overlapping_plans_the_later_one_owns_a_task)
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
     cr_assert(eq(u32, attempt(&w, C, 0), 2), "restarted once");
     cr_assert(eq(u32, attempt(&w, A, 0), 2));
+    world_free(&w);
+}
+
+/* a:0 and a:1 have finished on n1 and n2; b:0 and b:1 read them, on n3 and n4. b:1 hangs. */
+static struct world reading_apart(void)
+{
+    static const struct pliant_vertex_spec vertices[] = {
+        {.id = "a", .parallelism = 2, .slot_sharing_group = "1"},
+        {.id = "b", .parallelism = 2, .slot_sharing_group = "2"}};
+    struct world w = WORLD(vertices, blocking_all, FIXED_DELAY("99", "0 s"), LONG_IDLE);
+
+    world_start(&w);
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    world_node(&w, "n3", 1);
+    world_node(&w, "n4", 1);
+    finish_vertex(&w, A);
+    expect_states(&w, B, PLIANT_TASK_RUNNING);
+    cr_assert(eq(str, (char *)pliant_node_name(w.s, pliant_slot_node(w.s, info_of(&w, B, 1).slot)),
+                 "n4"));
+    w.cancels = false;
+    return w;
+}
+
+Test(scheduling, a_plan_discards_no_result_that_a_task_of_a_later_plan_still_reads) /* [P-FO-3] */
+{
+    struct world w = reading_apart();
+
+    fail_to_read(&w, B, 0, 0); /* plan 1: a:0, b:0, b:1 */
+    cr_assert(eq(int, state_of(&w, B, 1), PLIANT_TASK_CANCELING));
+    world_lose(&w, "n2"); /* plan 2: a:1, b:0, b:1 */
+    world_to(&w, w.now_ms + 1000);
+    cr_assert(eq(sz, world_count(&w, PLIANT_ACT_RELEASE_RESULT), 0));
+    expect_states(&w, A, PLIANT_TASK_FINISHED);
+    world_lose(&w, "n1"); /* plan 3: the same, of whom plan 1 has a:0 yet */
+    cr_assert(eq(u32, attempt(&w, A, 0), 1));
+    world_task(&w, PLIANT_EV_TASK_CANCELED, B, 1);
+    cr_assert(eq(u32, attempt(&w, A, 0), 2), "all plans are carried out");
+    cr_assert(eq(u32, attempt(&w, A, 1), 2));
+    w.cancels = true;
+    finish_vertex(&w, A);
+    finish_vertex(&w, B);
+    cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_FINISHED));
+    world_free(&w);
+
+    w = reading_apart();
+    fail_to_read(&w, B, 0, 0);
+    world_lose(&w, "n2");
+    world_task(&w, PLIANT_EV_TASK_CANCELED, B, 1);
+    cr_assert(eq(sz, world_count(&w, PLIANT_ACT_RELEASE_RESULT), 1));
+    cr_assert(eq(u32, world_action(&w, PLIANT_ACT_RELEASE_RESULT, 0)->result.producer.subtask, 0));
+    expect_states(&w, A, PLIANT_TASK_RUNNING);
+    w.cancels = true;
+    world_free(&w);
+}
+
+Test(scheduling, who_hangs_is_given_up_in_the_time_of_the_first_plan_that_waits) /* [S-FLG-4] */
+{
+    struct world w = reading_apart();
+    int64_t began_ms = w.now_ms;
+
+    fail_to_read(&w, B, 0, 0);
+    world_to(&w, began_ms + 100000);
+    world_lose(&w, "n2");
+    world_to(&w, began_ms + 179999);
+    cr_assert(eq(u32, world_counts(&w).nodes, 3));
+    world_to(&w, began_ms + 180000);
+    cr_assert(eq(u32, world_counts(&w).nodes, 2), "n4 is given up");
+    expect_states(&w, A, PLIANT_TASK_RUNNING);
+    w.cancels = true;
     world_free(&w);
 }
 

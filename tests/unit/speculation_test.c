@@ -619,22 +619,50 @@ Test(speculation, the_result_that_is_released_is_the_one_of_the_winner) /* [P-SP
 
 Test(speculation, what_wins_while_all_restarts_is_lost_with_its_own_node) /* [P-SPEC-16] */
 {
-    struct world w = speculating_in_a(WITH_EDGE(two, all_to_all, FIXED_DELAY("9", "1 s")));
-    char node[8];
-    size_t n;
+    for (int other_first = 0; other_first < 2; other_first++) {
+        struct world w = speculating_in_a(WITH_EDGE(two, all_to_all, FIXED_DELAY("9", "1 s")));
+        char node[8];
+        size_t n;
 
-    strcpy(node, node_of(&w, A, 3, 1));
+        strcpy(node, node_of(&w, A, 3, 1));
+        w.cancels = false;
+        world_fail(&w, true);
+        if (other_first) /* so there is one attempt left when it finishes */
+            tell(&w, PLIANT_EV_TASK_CANCELED, A, 3, 1);
+        tell(&w, PLIANT_EV_TASK_FINISHED, A, 3, 2);
+        world_lose(&w, node);
+        world_to(&w, w.now_ms + 1000);
+        if (!other_first)
+            tell(&w, PLIANT_EV_TASK_CANCELED, A, 3, 1);
+        n = world_count(&w, PLIANT_ACT_RELEASE_RESULT);
+        cr_assert(gt(sz, n, 0)); /* those of the others */
+        for (size_t i = 0; i < n; i++) {
+            const struct pliant_action *act = world_action(&w, PLIANT_ACT_RELEASE_RESULT, i);
+
+            cr_assert(ne(u32, act->result.producer.subtask, 3));
+        }
+        w.cancels = true;
+        world_free(&w);
+    }
+}
+
+Test(speculation, an_attempt_that_stands_again_leaves_its_result) /* [P-SPEC-16] */
+{
+    struct world w = with_a_slow_task(WITH_EDGE(two, all_to_all, FIXED_DELAY("9", "1 s")));
+
     w.cancels = false;
+    world_drain(&w, "n1", 600000);
+    world_drain(&w, "n2", 600000);
+    world_drain(&w, "n3", 600000);
+    world_to(&w, 12000);
+    world_drain(&w, "n4", 1000);
+    expect_attempt(&w, A, 3, 0, 2, PLIANT_TASK_CREATED);
+    expect_attempt(&w, A, 3, 1, 1, PLIANT_TASK_CANCELING);
     world_fail(&w, true);
-    tell(&w, PLIANT_EV_TASK_FINISHED, A, 3, 2);
-    world_lose(&w, node);
+    expect_attempt(&w, A, 3, 0, 1, PLIANT_TASK_CANCELING);
+    tell(&w, PLIANT_EV_TASK_FINISHED, A, 3, 1);
     world_to(&w, w.now_ms + 1000);
-    tell(&w, PLIANT_EV_TASK_CANCELED, A, 3, 1);
-    n = world_count(&w, PLIANT_ACT_RELEASE_RESULT);
-    cr_assert(gt(sz, n, 0)); /* those of the others */
-    for (size_t i = 0; i < n; i++)
-        cr_assert(
-            ne(u32, world_action(&w, PLIANT_ACT_RELEASE_RESULT, i)->result.producer.subtask, 3));
+    cr_assert(eq(sz, world_count(&w, PLIANT_ACT_RELEASE_RESULT), 4));
     w.cancels = true;
     world_free(&w);
 }
