@@ -376,6 +376,10 @@ static const struct row rows[] = {
      HELP("where savepoints are put if the user names no place")},
     {KEY("pliant.results.dir"), HOST, TEXT, DEFAULT(""),
      HELP("service: where results of blocking edges are put, a directory that all nodes share")},
+    {KEY("pliant.results.outlive-nodes"), FIELD(results_outlive_nodes), BOOLEAN, DEFAULT("false"),
+     HELP("default scheduler and adaptive-batch: what a finished task wrote stays when its node is "
+          "lost, as on a file server that has it by then; false: tasks whose results are needed "
+          "run again")},
     {KEY("execution.checkpointing.checkpoints-after-tasks-finish"),
      OLD("execution.checkpointing.checkpoints-after-tasks-finish.enabled"),
      FIELD(checkpoints_after_finish), BOOLEAN, DEFAULT("true"),

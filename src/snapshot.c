@@ -691,7 +691,7 @@ static void results_codec(struct codec *c, struct pliant_sched *s)
         CODEC(c, node);
         if (!c->reading || node == 0)
             continue;
-        codec_expect(c, pool_node(&s->pool, node - 1) != NULL);
+        codec_expect(c, !r->outlive && pool_node(&s->pool, node - 1) != NULL);
         if (codec_fine(c) && results_put(r, task, node - 1) < 0)
             codec_no_memory(c);
     }

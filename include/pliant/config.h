@@ -149,6 +149,7 @@ struct pliant_config {
     enum pliant_failover adaptive_failover;
     enum pliant_failover failover_strategy; /* not of the adaptive scheduler, ... */
     bool release_results;                   /* ... nor this: what nobody will read any more */
+    bool results_outlive_nodes;             /* ... nor this: what finished tasks wrote */
     char failure_labels[PLIANT_FAILURE_LABELS_MAX + 1]; /* rules as text; "": none */
 
     /* speculative execution, of jobs without pipelined edges */

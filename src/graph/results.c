@@ -31,11 +31,12 @@ int results_add(struct results *r, uint32_t vertex)
     return make_room(r) ? 0 : -ENOMEM;
 }
 
-int results_init(struct results *r, const struct topology *t, const struct pliant_alloc *a)
+int results_init(struct results *r, const struct topology *t, bool outlive,
+                 const struct pliant_alloc *a)
 {
     int rc;
 
-    *r = (struct results){.topology = t, .alloc = a};
+    *r = (struct results){.topology = t, .alloc = a, .outlive = outlive};
     r->first_partition = mem_zero(a, t->job->n_edges + 1, sizeof *r->first_partition);
     rc = r->first_partition ? 0 : -ENOMEM;
     for (uint32_t v = 0; rc == 0 && v < t->job->n_vertices; v++)
@@ -155,7 +156,7 @@ bool results_listed(const struct results *r)
     size_t n_held = 0, n_listed = 0;
 
     for (uint32_t task = 0; task < topology_tasks(r->topology); task++) {
-        if ((r->held[task].node != 0) != (count_of(r, task) > 0))
+        if ((r->held[task].node != 0) != (!r->outlive && count_of(r, task) > 0))
             return false;
         n_held += r->held[task].node != 0;
     }
@@ -171,7 +172,7 @@ bool results_listed(const struct results *r)
 int results_begin(struct results *r, uint32_t task, uint32_t node)
 {
     mark(r, task, true);
-    return count_of(r, task) > 0 ? results_put(r, task, node) : 0;
+    return !r->outlive && count_of(r, task) > 0 ? results_put(r, task, node) : 0;
 }
 
 void results_forget(struct results *r, uint32_t edge, uint32_t producer)

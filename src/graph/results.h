@@ -24,6 +24,7 @@ struct held {
 struct results {
     const struct topology *topology;
     const struct pliant_alloc *alloc;
+    bool outlive; /* their nodes: none is on one */
     uint32_t n_partitions;
     size_t cap_tasks, cap_partitions, cap_nodes;
     uint32_t *first_partition; /* [edges] */
@@ -35,7 +36,8 @@ struct results {
 /* A vertex has got its tasks. */
 int results_add(struct results *r, uint32_t vertex);
 /* All vertices that have tasks. */
-int results_init(struct results *r, const struct topology *t, const struct pliant_alloc *a);
+int results_init(struct results *r, const struct topology *t, bool outlive,
+                 const struct pliant_alloc *a);
 void results_free(struct results *r);
 
 static inline uint32_t results_partitions(const struct results *r)

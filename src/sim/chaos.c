@@ -305,6 +305,7 @@ static void draw_region_by_region(struct chaos *c)
     cfg->mode = PLIANT_MODE_NORMAL;
     cfg->failover_strategy = one_in(c, 6) ? PLIANT_FAILOVER_FULL : PLIANT_FAILOVER_REGION;
     cfg->release_results = !one_in(c, 4);
+    cfg->results_outlive_nodes = one_in(c, 4);
     cfg->slot_request_timeout_ms = PICK(c, timeouts_ms);
 }
 

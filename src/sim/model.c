@@ -314,8 +314,10 @@ static void node_leaves(struct model *m, struct model_node *node, int64_t now_ms
         for (size_t i = 0; i < m->tasks[v].n; i++)
             if (m->tasks[v].v[i].phase != MODEL_OVER && m->tasks[v].v[i].node == index)
                 task_ends(m, &m->tasks[v].v[i], now_ms, NULL);
-    used |= model_regions_node_left(&m->regions, node->life);
-    used |= model_batch_node_left(&m->batch, node->life);
+    if (!m->cfg->results_outlive_nodes) {
+        used |= model_regions_node_left(&m->regions, node->life);
+        used |= model_batch_node_left(&m->batch, node->life);
+    }
     m->drained_lost |= node->up && node->draining && used;
     node->up = false;
 }

@@ -70,7 +70,8 @@ static void find(struct pliant_sched *s)
         return;
     if (inputs_init(&g->inputs, &r->topology, &r->regions, s->alloc) < 0 ||
         releases_init(&g->releases, &r->topology, &r->regions, s->alloc) < 0 ||
-        results_init(&g->results, &r->topology, s->alloc) < 0 || !phase_room(s))
+        results_init(&g->results, &r->topology, s->cfg.results_outlive_nodes, s->alloc) < 0 ||
+        !phase_room(s))
         sched_no_memory(s);
     else
         g->on = true;

@@ -5,6 +5,7 @@
   words     split > count > sum through files; meanwhile a result is deleted by hand, the daemon is killed, a task says
             itself that an input is lost; what nobody reads any more goes at once, and the rest at the end
   decided   the same without a parallelism for count: it follows from what split wrote [5.4]
+  nodes     both nodes die with all agents: split, which had finished, runs again, or not if results outlive their nodes
 """
 import os
 import signal
@@ -148,6 +149,31 @@ def decided(service):
         raise Failed(f"the log does not tell of three counters, but {told}")
 
 
+def nodes(service, name, config, split_attempts):
+    """Nodes come for the job and die; only others are there then."""
+    gates, script = service.dir / name, service.dir / "task.sh"
+    gates.mkdir()
+    job = service.submit_text(batch(script, gates, "parallelism: 3, ", DEFAULT + config))
+
+    def counters():
+        return {task[3] for task in service.running(job).values() if task[0] == "count"}
+
+    def again():
+        ran = attempts(service, job)
+        return counters() and ran[("count", 0)] > 1 and ran[("split", 0)]
+
+    service.wait("the counters wait", lambda: len(service.running(job)) == 3)
+    first = [agent for agent in service.agents if service.agents[agent].runs()]
+    service.start_agent(f"{name}-1", slots=50)
+    for agent in first:
+        service.agents[agent].kill()
+    expect(service.wait("the counters wait again", again), split_attempts, "attempts of split/0")
+    for vertex in ("count", "sum"):
+        (gates / vertex).touch()
+    service.wait("the job finishes", lambda: service.status(job)["job_status"] == "FINISHED")
+    expect((gates / "result").read_text().strip(), "8", "the sum")
+
+
 def sizes(dir):
     return {file.name: file.stat().st_size for file in dir.iterdir()}
 
@@ -166,6 +192,8 @@ def main(programs):
         regions(service, ADAPTIVE)
         words(service)
         decided(service)
+        nodes(service, "stay", f"  pliant.results.dir: {service.dir}/shared\n  pliant.results.outlive-nodes: true\n", 1)
+        nodes(service, "lost", "", 2)
 
 
 if __name__ == "__main__":

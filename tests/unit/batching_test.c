@@ -612,6 +612,24 @@ Test(batching, a_producer_that_runs_once_more_replaces_what_it_wrote) /* [P-BATC
     world_free(&w);
 }
 
+Test(batching, what_outlives_its_node_counts_where_a_vertex_is_decided)
+{
+    struct world w = WORLD(two, keyed, SOURCES("2"), VOLUME("150 b"), FIXED_DELAY("9", "1 s"),
+                           "pliant.results.outlive-nodes", "true");
+
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    world_start(&w);
+    wrote(&w, A, 0, 0, 200);
+    world_lose(&w, "n1");
+    wrote(&w, A, 1, 0, 100);
+    cr_assert(eq(u32, parallelism(&w, B), 2));
+    expect_states(&w, A, PLIANT_TASK_FINISHED);
+    cr_assert(eq(int, state_of(&w, B, 0), PLIANT_TASK_RUNNING));
+    cr_assert(eq(u64, world_counts(&w).restarts, 0));
+    world_free(&w);
+}
+
 Test(batching, decisions_stand) /* [P-BATCH-6] */
 {
     struct world w = WORLD(three, stages, SOURCES("2"), VOLUME("100 b"), FIXED_DELAY("9", "1 s"));

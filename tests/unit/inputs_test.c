@@ -150,7 +150,7 @@ Test(results, are_tracked_from_the_slot_until_they_are_forgotten)
     struct graph g = graph_of((uint32_t[]){2, 2, 3}, 3, edges, 3);
     struct results r;
 
-    cr_assert(eq(int, results_init(&r, &g.topology, NULL), 0)); /* [P-SET-2] */
+    cr_assert(eq(int, results_init(&r, &g.topology, false, NULL), 0)); /* [P-SET-2] */
     cr_assert(eq(u32, results_partitions(&r), 4));
     cr_assert(untracked(&r, 0, 1));
     cr_assert(eq(int, results_begin(&r, 1, 7), 0));

@@ -375,7 +375,7 @@ Test(results, are_found_by_the_node_that_they_are_on)
         struct results r;
 
         make(&g, &p);
-        cr_assert(eq(int, 0, results_init(&r, &g.topology, NULL)));
+        cr_assert(eq(int, 0, results_init(&r, &g.topology, false, NULL)));
         for (uint32_t i = 0; i < MOST_TASKS; i++)
             where[i] = NODES;
         for (int step = 0; step < 60; step++) {

@@ -482,6 +482,35 @@ Test(scheduling, a_result_that_is_lost_with_its_node_is_made_anew_if_somebody_wa
     world_free(&w);
 }
 
+Test(scheduling, results_that_outlive_nodes_are_not_made_anew)
+{
+    struct world w = WORLD(two, blocking_all, FIXED_DELAY("99", "0 s"), LONG_IDLE,
+                           "pliant.results.outlive-nodes", "true");
+
+    world_start(&w);
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    finish(&w, A, 0);
+    world_lose(&w, "n1");
+    cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_FINISHED));
+    cr_assert(eq(u64, world_counts(&w).restarts, 0));
+    world_lose(&w, "n2");
+    cr_assert(eq(u32, attempt(&w, A, 0), 1));
+    cr_assert(eq(u32, attempt(&w, A, 1), 2), "it had not finished");
+    world_node(&w, "n3", 2);
+    finish(&w, A, 1);
+    expect_states(&w, B, PLIANT_TASK_RUNNING);
+    world_drain(&w, "n3", 0);
+    world_node(&w, "n4", 2);
+    world_lose(&w, "n3");
+    expect_states(&w, B, PLIANT_TASK_RUNNING);
+    expect_states(&w, A, PLIANT_TASK_FINISHED);
+    fail_to_read(&w, B, 0, 0); /* it is not there after all */
+    cr_assert(eq(u32, attempt(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt(&w, A, 1), 2));
+    world_free(&w);
+}
+
 Test(scheduling, a_result_is_lost_with_its_own_node_only)
 {
     struct world w = WORLD(two, blocking_all, FIXED_DELAY("99", "0 s"), LONG_IDLE);
