@@ -40,6 +40,7 @@ static struct daemon_job *job_of_row(const struct store_job *row)
     job->order = row->order;
     job->submitted_unix_ms = row->submitted_unix_ms;
     job->ended_unix_ms = row->ended_unix_ms;
+    job->options_json = row->ended_unix_ms ? NULL : need_text(row->options);
     job->deadline_ms = PLIANT_NEVER;
     return job;
 }
@@ -268,6 +269,22 @@ static void recover_clock(struct daemon *d)
         clock_not_before(&d->clock, strtoll(text, NULL, 10));
 }
 
+/* By a clock that was wrong then, or is now, it may end only later: it has just ended then. */
+static void keep_ended(struct daemon *d, struct daemon_job *job)
+{
+    int64_t at_ms = clock_of_unix(&d->clock, job->ended_unix_ms);
+
+    job->ended_at_ms = at_ms < d->clock.now_ms ? at_ms : d->clock.now_ms;
+    job_kept(d, job);
+}
+
+static int by_end(const struct daemon_job *a, const struct daemon_job *b)
+{
+    if (a->ended_at_ms != b->ended_at_ms)
+        return a->ended_at_ms < b->ended_at_ms ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
 static int recover_jobs(struct daemon *d, struct spec_error *err)
 {
     struct job_list list = {0};
@@ -276,7 +293,10 @@ static int recover_jobs(struct daemon *d, struct spec_error *err)
     for (size_t i = 0; i < list.jobs.n; i++) {
         recover_job(d, list.jobs.v[i]);
         job_register(d, list.jobs.v[i]);
+        if (list.jobs.v[i]->ended_unix_ms)
+            keep_ended(d, list.jobs.v[i]);
     }
+    HASH_SRT(by_end, d->kept, by_end);
     vec_free(NULL, &list.jobs);
     return r;
 }
