@@ -155,6 +155,7 @@ struct daemon_job {
     size_t at;                    /* in the heap of deadlines */
     uint64_t n_steps, n_snapshot; /* of the journal */
     struct daemon_task *tasks;
+    uint32_t *ran; /* by vertex: the parallelism that it had last; its core forgets that */
     struct daemon_life *lives;
     uint32_t declared, declared_min; /* slots [DECLARE] */
     bool scan_slots;                 /* its share may have changed [DECLARE, requirements] */

@@ -45,6 +45,8 @@ static void free_life(struct daemon_job *job)
     job->spec = (struct job_spec){0};
     options_free(&job->options);
     job->options = (struct options){0};
+    free(job->ran);
+    job->ran = NULL;
     free(job->config);
     free(job->options_json);
     free(job->spec_text);
@@ -295,14 +297,25 @@ void jobs_close(struct daemon *d)
     vec_free(NULL, &d->removed);
 }
 
+static uint32_t *parallelisms(const struct daemon_job *job)
+{
+    uint32_t n = pliant_job_vertices(job->spec.job), *v = need(calloc(n, sizeof *v));
+
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = pliant_parallelism(job->sched, (pliant_vertex_id){i + 1});
+    return v;
+}
+
 void job_register(struct daemon *d, struct daemon_job *job)
 {
     HASH_ADD_STR(d->jobs, id, job);
     need(job->hh.tbl);
     if (job->order >= d->next_order)
         d->next_order = job->order + 1;
-    if (job->sched)
-        facts_watch(d, job);
+    if (!job->sched)
+        return;
+    job->ran = parallelisms(job);
+    facts_watch(d, job);
 }
 
 void job_kept(struct daemon *d, struct daemon_job *job)
@@ -572,6 +585,7 @@ struct daemon_task *job_task_add(struct daemon_job *job, const struct pliant_tas
     if (t->next)
         t->next->prev = t;
     node->tasks = t;
+    job->ran[task->vertex.v - 1] = pliant_parallelism(job->sched, task->vertex);
     logs_note_attempt(job, task);
     return t;
 }

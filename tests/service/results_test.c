@@ -306,6 +306,27 @@ Test(results, go_when_nobody_reads_them_any_more_and_all_at_the_end) /* [1.4] */
     cr_expect(eq(str, discards, ""));
 }
 
+Test(results, a_job_that_has_ended_shows_with_how_many_tasks_it_ran)
+{
+    begin_with_b();
+    service_kill(&s, SIGKILL); /* a has finished: of that only its core knows */
+    service_start(&s);
+    agent->welcome = false;
+    WAIT(&s, agent->welcome);
+    for (uint32_t i = 0; i < 3; i++)
+        end("b", i, DONE);
+    WAIT(&s, task_of("c", 0));
+    end("c", 0, DONE);
+    for (int again = 0; again < 2; again++) {
+        WAIT(&s, state_is(&s, job, "Finished"));
+        cr_expect(eq(i64, parallelism(&s, job, "a"), 2));
+        cr_expect(eq(i64, parallelism(&s, job, "b"), 3));
+        cr_expect(eq(i64, parallelism(&s, job, "c"), 1));
+        service_kill(&s, SIGKILL);
+        service_start(&s);
+    }
+}
+
 Test(results, of_a_damaged_job_go_with_it)
 {
     char path[160];
