@@ -743,7 +743,7 @@ static void tell_events(struct fake *fake)
         fake_event(fake, EVENT("task", OF_JOB ",\"vertex\":\"src\",\"subtask\":0,\"attempt\":3,"
                                               "\"node\":\"n1\",\"state\":\"FAILED\",\"cause\":"
                                               "\"exit code 3\""));
-    } else if (fake->stage == 1 && fake_count(fake, MESSAGE_SNAPSHOT) > 1) {
+    } else if (fake->stage == 1 && fake_count(fake, MESSAGE_STATUS) > 2) {
         fake->stage = 2;
         fake->sequence = 100; /* beyond what the snapshot says: seen as missed, not lost */
         fake_event(fake, ENDED);
