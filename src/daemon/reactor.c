@@ -528,7 +528,6 @@ int daemon_open(struct daemon *d, struct spec_error *err)
     read_options(&d->opts);
     open_reactor(d);
     clock_start(&d->clock, 0, d->opts.heartbeat_timeout_ms);
-    d->started_at_ms = d->clock.now_ms;
     d->groups_at_ms = PLIANT_NEVER;
     outbox_open(d);
     facts_open(d);
@@ -541,6 +540,7 @@ int daemon_open(struct daemon *d, struct spec_error *err)
         r = put_endpoints(d, err);
     if (r < 0)
         return r;
+    d->started_at_ms = d->clock.now_ms;
     watch_ends(d);
     log_line(6, "msg=ready agents=%s clients=%s events=%s", rpc_server_endpoint(d->agents_end),
              rpc_server_endpoint(d->clients_end), rpc_server_endpoint(d->events_end));

@@ -265,8 +265,18 @@ static void recover_clock(struct daemon *d)
 {
     const char *text;
 
+    if (store_note_get(d->store, "", "boot", &text) == 0)
+        clock_go_on(&d->clock, text);
     if (store_note_get(d->store, "", "clock", &text) == 0)
         clock_not_before(&d->clock, strtoll(text, NULL, 10));
+}
+
+static void store_clock(struct daemon *d)
+{
+    char note[CLOCK_NOTE];
+
+    clock_note(&d->clock, note);
+    store_note_put(d->store, "", "boot", note);
 }
 
 /* By a clock that was wrong then, or is now, it may end only later: it has just ended then. */
@@ -326,6 +336,7 @@ int daemon_recover(struct daemon *d, struct spec_error *err)
         r = recover_slots(d, err);
     if (r < 0)
         return r;
+    store_clock(d);
     for (struct daemon_job *job = d->jobs; job; job = job->hh.next)
         if (job->sched)
             go_on(d, job);
