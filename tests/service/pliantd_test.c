@@ -253,6 +253,29 @@ Test(daemon, a_silent_agent_is_lost_after_the_heartbeat_timeout)
     cr_expect(attempt_on(a) >= 3);
 }
 
+/* All that the job waits for is there as soon as the second one says HELLO, with old tasks. */
+Test(daemon, what_a_node_still_runs_when_it_returns_is_stopped_before_anything_starts_there)
+{
+    struct fake_agent *a, *b;
+    char job[33];
+
+    service_open(&s, BRISK, "-D",
+                 "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout=1 h",
+                 NULL);
+    a = agent_join(&s, "n1", 2);
+    b = agent_join(&s, "n2", 2);
+    submit(&s, spec, job);
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 2 && agent_running(b) == 2);
+    a->silent = b->silent = true;
+    WAIT(&s, state_is(&s, job, "WaitingForResources"));
+    a->silent = false;
+    WAIT(&s, a->n_stop == 2 && agent_running(a) == 0);
+    b->silent = false;
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 2 && agent_running(b) == 2);
+    cr_expect(eq(u32, b->n_stop, 2));
+    cr_expect(eq(u32, a->n_double + b->n_double, 0));
+}
+
 Test(daemon, when_it_stood_still_no_agent_was_silent)
 {
     struct fake_agent *a, *b;
