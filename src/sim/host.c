@@ -329,6 +329,16 @@ static int finish_all(struct host *h, int64_t now_ms)
     return 0;
 }
 
+/* Is it the answer that a stop waits for? There is one; whatever comes without a stop says nothing
+ * to the tasks. */
+static bool stop_answered(struct host *h, const struct pliant_event *ev)
+{
+    if (h->stop_id == 0 || ev->checkpoint.id != h->stop_id)
+        return false;
+    h->stop_id = 0;
+    return true;
+}
+
 /* The node's label TRACE_SLOW_LABEL, if it has one that says something. */
 static double slow_of(const struct pliant_event *ev)
 {
@@ -402,7 +412,10 @@ static int on_event(struct host *h, int64_t now_ms, const struct pliant_event *e
         attempt_end(h, &ev->failure.task);
         return 0;
     case PLIANT_EV_SAVEPOINT_COMPLETED:
-        return ev->checkpoint.id == h->stop_id ? finish_all(h, now_ms) : 0;
+        return stop_answered(h, ev) ? finish_all(h, now_ms) : 0;
+    case PLIANT_EV_SAVEPOINT_FAILED:
+        stop_answered(h, ev);
+        return 0;
     case PLIANT_EV_TICK:
     case PLIANT_EV_START:
     case PLIANT_EV_SLOTS_GRANTED:
@@ -415,7 +428,6 @@ static int on_event(struct host *h, int64_t now_ms, const struct pliant_event *e
     case PLIANT_EV_REPORT:
     case PLIANT_EV_CHECKPOINT_COMPLETED:
     case PLIANT_EV_CHECKPOINT_FAILED:
-    case PLIANT_EV_SAVEPOINT_FAILED:
     case PLIANT_EV_REQUIREMENTS:
     case PLIANT_EV_CHECKPOINT_REQUESTED:
     case PLIANT_EV_SAVEPOINT_REQUESTED:

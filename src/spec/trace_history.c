@@ -114,19 +114,12 @@ static int node_leaves(struct trace_history *h, const struct doc_file *f, const 
 static int task(const struct trace_history *h, const struct doc_file *f, const struct doc *object,
                 struct trace_event *ev, struct spec_error *err)
 {
-    uint32_t max;
-
     if (!h->job)
         return 0;
     ev->vertex_id = pliant_job_vertex_find(h->job, ev->vertex);
     if (!ev->vertex_id.v)
         return misfit(doc_error(f, doc_get(object, "vertex"), err, "the job has no vertex \"%s\"",
                                 ev->vertex));
-    max = pliant_job_vertex_max_parallelism(h->job, ev->vertex_id);
-    if (ev->subtask >= max)
-        return misfit(doc_error(f, doc_get(object, "subtask"), err,
-                                "vertex \"%s\" has at most %u subtasks; accepted: 0 to %u",
-                                ev->vertex, max, max - 1));
     if (ev->input_lost && ev->edge >= pliant_job_edges(h->job))
         return misfit(doc_error(f, doc_get(object, "edge"), err,
                                 "the job has %zu edges; accepted: the index of one, from 0",

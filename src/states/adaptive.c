@@ -154,13 +154,14 @@ static struct state restart(struct pliant_sched *s, const struct failure *failur
     return restarting(s, decision->backoff_ms, false, why);
 }
 
-/* Slots that only others of the pool wait for are not used until their end: the job gets smaller
- * now, if it may. Slots that are lost at the end are [S-DRN-5]. */
+/* A job that could not come up again stays until the end, as a lower bound that is raised stops
+ * nobody either [S-DRN-5, S-EXE-14]. Slots that only others of the pool wait for are not used until
+ * their end: the job gets smaller now. Slots that are lost at the end are. */
 static bool fits(const struct pliant_sched *s)
 {
-    if (s->graph.n_units <= s->pool.n_offered)
-        return true;
-    return !drain_any(s) && s->pool.n_offered >= s->bounds.minimal;
+    if (s->pool.n_offered < s->bounds.minimal)
+        return false;
+    return s->graph.n_units <= s->pool.n_offered || !drain_any(s);
 }
 
 const struct way adaptive_way = {

@@ -47,9 +47,10 @@ static void ask_for_checkpoint(struct pliant_sched *s)
 
     if (!checkpointing_on(s))
         return;
-    if (c->checkpoint.exists && c->checkpoint.triggered_at_ms >= d->notice_at_ms)
-        return;
-    d->wants_checkpoint = !checkpoint_trigger(s, c, PLIANT_CHECKPOINT_DRAIN);
+    d->wants_checkpoint =
+        !d->covered &&
+        !(c->checkpoint.exists && c->checkpoint.triggered_at_ms >= d->notice_at_ms) &&
+        !checkpoint_trigger(s, c, PLIANT_CHECKPOINT_DRAIN);
 }
 
 static int64_t until_move_ms(const struct pliant_sched *s)
@@ -258,7 +259,7 @@ struct state drain_checkpoint_failed(struct pliant_sched *s,
     struct checkpointing *c = &s->state.executing.checkpointing;
     int64_t again_at_ms = instant_after(failed->triggered_at_ms, DRAIN_RETRY_MS);
 
-    if (!d->pending)
+    if (!d->pending || c->checkpoint.exists) /* theirs is still under way */
         return STAY;
     if (d->last_checkpoint)
         return drain_move(s);

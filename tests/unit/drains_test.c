@@ -250,6 +250,22 @@ Test(drains, ask_again_when_their_checkpoint_fails) /* [S-DRN-4] */
     }
 }
 
+Test(drains, need_no_other_checkpoint_because_one_of_the_host_failed) /* [S-DRN-4] */
+{
+    struct world w = with_checkpoints(2);
+    uint64_t theirs;
+
+    world_drain(&w, "n1", 60000);
+    theirs = w.checkpoint;
+    world_to(&w, 2000);
+    world_checkpoint_failed(&w, true); /* theirs is still under way */
+    world_taken(&w, PLIANT_EV_CHECKPOINT_COMPLETED, false);
+    world_to(&w, 20000);
+    cr_assert_eq(w.checkpoint, theirs);
+    expect_state(&w, PLIANT_EXECUTING); /* nowhere to go */
+    world_free(&w);
+}
+
 /* Or a host where it cannot even begin would be asked without end. */
 Test(drains, ask_again_a_little_later_when_it_failed_at_once) /* [S-DRN-4] */
 {
@@ -283,6 +299,20 @@ Test(drains, wait_for_a_place_to_move_to) /* [S-DRN-5, S-DRN-7] */
     cr_assert_eq(world_counts(&w).restarts, 1);
     cr_assert_eq(pliant_parallelism(w.s, V), 4);
     cr_assert(!uses(&w, "n1"));
+    world_free(&w);
+}
+
+Test(drains, stay_where_the_job_could_not_come_up_again) /* [S-DRN-5, S-EXE-14] */
+{
+    struct world w = without_checkpoints(3);
+
+    world_bounds(&w, 5, 8);
+    world_drain(&w, "n1", 60000); /* the four subtasks would fit, five are the least */
+    expect_state(&w, PLIANT_EXECUTING);
+    cr_assert_eq(world_counts(&w).restarts, 0);
+    world_bounds(&w, 4, 8);
+    cr_assert_eq(world_counts(&w).restarts, 1);
+    cr_assert_eq(pliant_parallelism(w.s, V), 4);
     world_free(&w);
 }
 
@@ -363,6 +393,8 @@ Test(drains, wait_for_the_last_checkpoint_until_just_before_the_end) /* [S-DRN-5
     w.cancels = false;
     world_drain(&w, "n1", 60000);
     world_taken(&w, PLIANT_EV_CHECKPOINT_COMPLETED, false);
+    world_to(&w, 57000);
+    world_checkpoint_failed(&w, true); /* not that one */
     world_to(&w, 59499);
     expect_state(&w, PLIANT_EXECUTING);
     world_to(&w, 59500);

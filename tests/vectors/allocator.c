@@ -66,15 +66,21 @@ static const char *vertex_name(const struct work *w, uint32_t v)
 
 /* ---- the job ---------------------------------------------------------------------------- */
 
+/* 0 in a job file is wrong, in the core's spec it means that it is not given. */
+static int64_t vertex_number(const cJSON *v, const char *key)
+{
+    int64_t given = vectors_int_or(v, key, 0);
+
+    return given == 0 && vectors_find(v, key) ? -1 : given;
+}
+
 static struct pliant_vertex_spec vertex_spec(const cJSON *v)
 {
     return (struct pliant_vertex_spec){
         .id = vectors_text(v, "id"),
-        /* 0 in a job file is wrong, in the core's spec it means that it is not given */
-        .parallelism =
-            vectors_int_or(v, "parallelism", 1) > 0 ? vectors_int_or(v, "parallelism", 1) : -1,
-        .min_parallelism = vectors_int_or(v, "min_parallelism", 0),
-        .max_parallelism = vectors_int_or(v, "max_parallelism", 0),
+        .parallelism = vertex_number(v, "parallelism"),
+        .min_parallelism = vertex_number(v, "min_parallelism"),
+        .max_parallelism = vertex_number(v, "max_parallelism"),
         .slot_sharing_group = vectors_text_or(v, "slot_sharing_group", NULL),
     };
 }
@@ -265,6 +271,8 @@ static void read_history(struct work *w, const cJSON *previous)
         n += w->old_parallelism[v];
     }
     w->entries = array(n, sizeof *w->entries);
+    for (uint32_t i = 0; i < n; i++) /* a subtask that is not listed is in no slot */
+        w->entries[i].slot = w->n_slots;
     cJSON_ArrayForEach(subtask, vectors_member(previous, "subtasks"))
     {
         uint32_t v = pliant_job_vertex_find(w->job, vectors_text(subtask, "vertex")).v - 1;

@@ -85,9 +85,13 @@ static bool answer_default_max(const cJSON *line, cJSON *answer)
 static bool answer_key_hash(const cJSON *line, cJSON *answer)
 {
     uint32_t max = valid(line, "max_parallelism"), p = valid(line, "parallelism");
-    cJSON *groups = add_list(answer, "key_groups"), *subtasks = add_list(answer, "subtasks");
+    cJSON *groups, *subtasks;
     const cJSON *hash;
 
+    if (!key_groups_valid(max, p))
+        return false;
+    groups = add_list(answer, "key_groups");
+    subtasks = add_list(answer, "subtasks");
     cJSON_ArrayForEach(hash, vectors_member(line, "hashes"))
     {
         uint32_t group = key_groups_of_hash((int32_t)hash->valuedouble, max);
