@@ -102,7 +102,7 @@ _pliantctl()
     esac
     case $command in
     '')
-        [[ $cur == -* ]] || options='submit list status watch scale cancel stop savepoint checkpoint drain undrain nodes tasks rescales failures checkpoints logs record keygen shutdown ping completion'
+        [[ $cur == -* ]] || options='submit list status watch scale cancel stop remove savepoint checkpoint drain undrain nodes tasks rescales failures checkpoints logs record keygen shutdown ping completion'
         COMPREPLY=($(compgen -W "$options" -- "$cur"))
         return
         ;;
@@ -146,6 +146,13 @@ _pliantctl()
         ;;
     stop)
         options+=' --dir --drain'
+        if [[ $cur != -* && $words == 0 ]]; then
+            COMPREPLY=($(compgen -W "$(_pliantctl_words jobs)" -- "$cur"))
+            return
+        fi
+        ;;
+    remove)
+        options+=' --force'
         if [[ $cur != -* && $words == 0 ]]; then
             COMPREPLY=($(compgen -W "$(_pliantctl_words jobs)" -- "$cur"))
             return

@@ -592,7 +592,10 @@ static const struct row rows[] = {
     {KEY("pliant.daemon.event-queue"), HOST, COUNT_FROM(1), DEFAULT("1000"),
      HELP("service: events that wait for a slow follower; what is more is lost to it")},
     {KEY("pliant.daemon.ended-jobs"), HOST, COUNT_FROM(0), DEFAULT("1000"),
-     HELP("service: jobs that have ended and can still be looked at; the oldest go first")},
+     HELP("service: jobs that have ended and can still be looked at; those that ended first go "
+          "first")},
+    {KEY("pliant.daemon.ended-jobs-age"), HOST, SPAN_OR_NONE, DEFAULT("none"),
+     HELP("service: for how long they can be, if they are not too many before; none: no limit")},
     {KEY("pliant.security.keys"), HOST, TEXT, DEFAULT(""),
      HELP("service: the directory with the daemon's key and the public keys of its peers; unset: "
           "no keys, on ipc and loopback only")},

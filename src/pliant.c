@@ -492,6 +492,8 @@ static struct pliant_next next_of_executing(const struct pliant_sched *s)
     const struct executing *e = &s->state.executing;
     struct pliant_next next = next_of_manager(&e->manager, PLIANT_REASON_RESCALE);
 
+    if (e->again.at_ms < next.at_ms) /* the policy is asked again */
+        next.at_ms = e->again.at_ms;
     if (!s->way->rescales)
         next = (struct pliant_next){.decision = deadline_armed(timeout)
                                                     ? PLIANT_REASON_NOT_ENOUGH_RESOURCES

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "states/codec.h"
+#include "states/regional_codec.h"
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
@@ -20,12 +21,6 @@
 #define EACH 1u
 
 /* ---- small values ----------------------------------------------------------------------- */
-
-static void deadline_codec(struct codec *c, struct deadline *d)
-{
-    CODEC(c, d->at_ms);
-    CODEC(c, d->made);
-}
 
 static void why_codec(struct codec *c, struct why *w)
 {
@@ -43,8 +38,8 @@ static void manager_codec(struct codec *c, struct manager *m)
     CODEC(c, m->timing.max_trigger_delay_ms);
     CODEC(c, m->first_change_at_ms);
     codec_bool(c, &m->wants_checkpoint);
-    deadline_codec(c, &m->phase_end);
-    deadline_codec(c, &m->evaluation);
+    codec_deadline(c, &m->phase_end);
+    codec_deadline(c, &m->evaluation);
 }
 
 static void pending_codec(struct codec *c, struct pending_checkpoint *p)
@@ -53,7 +48,7 @@ static void pending_codec(struct codec *c, struct pending_checkpoint *p)
     CODEC(c, p->id);
     CODEC(c, p->triggered_at_ms);
     codec_bool(c, &p->cancel_after);
-    deadline_codec(c, &p->expiry);
+    codec_deadline(c, &p->expiry);
 }
 
 static void checkpointing_codec(struct codec *c, struct checkpointing *k)
@@ -63,8 +58,8 @@ static void checkpointing_codec(struct codec *c, struct checkpointing *k)
     codec_bool(c, &k->end_of_data);
     CODEC(c, k->failed_in_row);
     CODEC(c, k->ended_at_ms);
-    deadline_codec(c, &k->trigger);
-    deadline_codec(c, &k->retry);
+    codec_deadline(c, &k->trigger);
+    codec_deadline(c, &k->retry);
     pending_codec(c, &k->checkpoint);
     pending_codec(c, &k->savepoint);
 }
@@ -72,8 +67,8 @@ static void checkpointing_codec(struct codec *c, struct checkpointing *k)
 static void winding_codec(struct codec *c, struct winding *w)
 {
     CODEC(c, w->delay_ms);
-    deadline_codec(c, &w->down);
-    deadline_codec(c, &w->give_up);
+    codec_deadline(c, &w->down);
+    codec_deadline(c, &w->give_up);
     codec_bool(c, &w->archived);
 }
 
@@ -85,8 +80,8 @@ static void drain_codec(struct codec *c, struct drain *d)
     codec_bool(c, &d->last_checkpoint);
     CODEC(c, d->notice_at_ms);
     CODEC(c, d->end_at_ms);
-    deadline_codec(c, &d->move);
-    deadline_codec(c, &d->limit);
+    codec_deadline(c, &d->move);
+    codec_deadline(c, &d->limit);
 }
 
 /* ---- the state -------------------------------------------------------------------------- */
@@ -94,8 +89,8 @@ static void drain_codec(struct codec *c, struct drain *d)
 static void waiting_codec(struct codec *c, struct waiting *w)
 {
     manager_codec(c, &w->manager);
-    deadline_codec(c, &w->timeout);
-    deadline_codec(c, &w->check);
+    codec_deadline(c, &w->timeout);
+    codec_deadline(c, &w->check);
     codec_bool(c, &w->has_target);
     CODEC(c, w->hold_ms);
     codec_expect(c, w->hold_ms >= 0);
@@ -114,7 +109,7 @@ static void class_codec(struct codec *c, struct failure_class *class)
 static void collateral_codec(struct codec *c, struct collateral *k)
 {
     codec_bool(c, &k->held);
-    deadline_codec(c, &k->end);
+    codec_deadline(c, &k->end);
     class_codec(c, &k->failure);
     why_codec(c, &k->why);
 }
@@ -122,9 +117,9 @@ static void collateral_codec(struct codec *c, struct collateral *k)
 static void creating_codec(struct codec *c, struct creating *k)
 {
     CODEC(c, k->plan);
-    deadline_codec(c, &k->failed);
+    codec_deadline(c, &k->failed);
     CODEC_ENUM(c, k->launch.phase, LAUNCH_GIVEN_UP + 1);
-    deadline_codec(c, &k->launch.timeout);
+    codec_deadline(c, &k->launch.timeout);
     winding_codec(c, &k->launch.winding);
     CODEC_ENUM(c, k->launch.then, LAUNCH_CANCELED + 1);
     CODEC(c, k->launch.backoff_ms);
@@ -135,8 +130,8 @@ static void creating_codec(struct codec *c, struct creating *k)
 static void executing_codec(struct codec *c, struct executing *e)
 {
     manager_codec(c, &e->manager);
-    deadline_codec(c, &e->check);
-    deadline_codec(c, &e->again);
+    codec_deadline(c, &e->check);
+    codec_deadline(c, &e->again);
     CODEC(c, e->countdown);
     CODEC(c, e->trigger_checkpoint);
     codec_bool(c, &e->wants_checkpoint);
@@ -173,7 +168,7 @@ static void state_codec(struct codec *c, struct state *state)
         return;
     case PLIANT_RETRYING_EXECUTION_GRAPH_CREATION:
         CODEC(c, state->retrying.backoff_ms);
-        deadline_codec(c, &state->retrying.backoff);
+        codec_deadline(c, &state->retrying.backoff);
         return;
     case PLIANT_EXECUTING:
         executing_codec(c, &state->executing);
@@ -588,338 +583,6 @@ static void previous_codec(struct codec *c, struct pliant_sched *s)
     codec_expect(c, !p->exists || expected == n);
 }
 
-/* The claim that it took over names the same region, in the list of a plan before it. A plan that
- * is done waits for nobody. */
-static void claim_codec(struct codec *c, const struct regional *r, uint32_t plan,
-                        struct claim *claim)
-{
-    struct claim_at before = claim->before;
-    const struct restart_plan *of;
-
-    if (!c->reading && (before.plan < r->base || r->plans.v[before.plan - r->base].done))
-        before = (struct claim_at){0};
-    CODEC(c, claim->region);
-    CODEC(c, before.plan);
-    CODEC(c, before.at);
-    if (c->reading)
-        claim->before = before;
-    codec_expect(c, claim->region < r->regions.n &&
-                        (before.plan == 0 || (before.plan >= r->base && before.plan < plan)));
-    if (!c->reading || !codec_fine(c) || before.plan == 0)
-        return;
-    of = &r->plans.v[before.plan - r->base];
-    codec_expect(c, before.at < of->regions.n && of->regions.v[before.at].region == claim->region);
-}
-
-/* Regions are found again; only who restarts is written. */
-static void restart_plan_codec(struct codec *c, const struct regional *r, uint32_t serial,
-                               struct restart_plan *plan)
-{
-    size_t n = plan->regions.n;
-
-    codec_count(c, &n, sizeof(struct claim));
-    if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &plan->regions, n))
-        codec_no_memory(c);
-    plan->regions.n = codec_fine(c) ? n : 0;
-    for (size_t i = 0; codec_fine(c) && i < n; i++)
-        claim_codec(c, r, serial, &plan->regions.v[i]);
-    CODEC(c, plan->open);
-    codec_bool(c, &plan->all);
-    codec_bool(c, &plan->delay_over);
-    codec_bool(c, &plan->done);
-    CODEC(c, plan->due_at_ms);
-    CODEC(c, plan->give_up_at_ms);
-    codec_byte(c, &plan->reason, PLIANT_REASONS);
-}
-
-static void owner_codec(struct codec *c, const struct regional *r, uint32_t region)
-{
-    struct claim_at *owner = &r->owner[region];
-    const struct restart_plan *of;
-
-    CODEC(c, owner->plan);
-    CODEC(c, owner->at);
-    if (owner->plan == 0)
-        return;
-    codec_expect(c, owner->plan >= r->base && owner->plan - r->base < r->plans.n);
-    if (!codec_fine(c))
-        return;
-    of = &r->plans.v[owner->plan - r->base];
-    codec_expect(c, owner->at < of->regions.n && of->regions.v[owner->at].region == region);
-}
-
-static void plans_codec(struct codec *c, struct regional *r)
-{
-    size_t n = r->plans.n;
-
-    codec_count(c, &n, sizeof(uint32_t));
-    if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &r->plans, n))
-        codec_no_memory(c);
-    for (size_t i = 0; codec_fine(c) && i < n; i++) {
-        if (c->reading)
-            r->plans.v[r->plans.n++] = (struct restart_plan){0};
-        restart_plan_codec(c, r, r->base + (uint32_t)i, &r->plans.v[i]);
-    }
-    for (uint32_t i = 0; codec_fine(c) && i < r->regions.n; i++)
-        owner_codec(c, r, i);
-}
-
-/* What follows from who has finished is found again. */
-static void finished_codec(struct codec *c, struct pliant_sched *s)
-{
-    struct scheduling *g = &s->scheduling;
-
-    for (uint32_t task = 0; codec_fine(c) && task < topology_tasks(&s->regional.topology); task++) {
-        bool finished = g->inputs.finished[task];
-
-        codec_bool(c, &finished);
-        if (c->reading && codec_fine(c) && finished)
-            scheduling_had_finished(s, task);
-    }
-}
-
-/* On which node each is; the lists of the nodes follow from that. */
-static void results_codec(struct codec *c, struct pliant_sched *s)
-{
-    struct results *r = &s->scheduling.results;
-
-    for (uint32_t i = 0; codec_fine(c) && i < results_partitions(r); i++)
-        codec_bool(c, &r->tracked[i]);
-    for (uint32_t task = 0; codec_fine(c) && task < topology_tasks(&s->regional.topology); task++) {
-        uint32_t node = r->held[task].node;
-
-        CODEC(c, node);
-        if (!c->reading || node == 0)
-            continue;
-        codec_expect(c, !r->outlive && pool_node(&s->pool, node - 1) != NULL);
-        if (codec_fine(c) && results_put(r, task, node - 1) < 0)
-            codec_no_memory(c);
-    }
-}
-
-/* In the order of the line; what else it knows follows from that. */
-static void line_codec(struct codec *c, struct pliant_sched *s)
-{
-    struct line *l = &s->scheduling.line;
-    size_t n = l->n, at = l->first;
-
-    codec_count(c, &n, sizeof(uint32_t) + sizeof(int64_t));
-    for (size_t i = 0; codec_fine(c) && i < n; i++) {
-        struct asking asking = {0};
-
-        if (!c->reading)
-            asking = line_next(l, &at);
-        CODEC(c, asking.region);
-        CODEC(c, asking.since_ms);
-        codec_expect(c, asking.region < s->regional.regions.n);
-        if (c->reading && codec_fine(c))
-            line_restore(s, asking.region, asking.since_ms);
-    }
-    deadline_codec(c, &l->timeout);
-}
-
-static void scheduling_codec(struct codec *c, struct pliant_sched *s)
-{
-    finished_codec(c, s);
-    results_codec(c, s);
-    for (uint32_t i = 0; codec_fine(c) && i < s->regional.regions.n; i++)
-        codec_byte(c, &s->scheduling.phase[i], REGION_STARTED + 1);
-    if (codec_fine(c))
-        line_codec(c, s);
-    s->batching.ready.n = 0; /* it was decided in its step */
-    if (s->no_memory)
-        codec_no_memory(c);
-}
-
-/* ---- a batch job's vertices ------------------------------------------------------------- */
-
-static void ranges_codec(struct codec *c, struct batch_plan *plan)
-{
-    size_t n = plan->ranges.n;
-
-    codec_count(c, &n, 4 * sizeof(uint32_t));
-    if (c->reading && codec_fine(c) && !vec_reserve(c->alloc, &plan->ranges, n + 1))
-        codec_no_memory(c);
-    for (size_t i = 0; codec_fine(c) && i < n; i++) {
-        struct batch_range *r = &plan->ranges.v[i];
-
-        CODEC(c, r->p0);
-        CODEC(c, r->p1);
-        CODEC(c, r->s0);
-        CODEC(c, r->s1);
-    }
-    if (codec_fine(c))
-        plan->ranges.n = n;
-}
-
-static void range_expect(struct codec *c, const struct pliant_sched *s, uint32_t e,
-                         const struct batch_range *r)
-{
-    codec_expect(c,
-                 r->p0 <= r->p1 &&
-                     r->p1 < topology_parallelism(&s->regional.topology, s->job->edges[e].from) &&
-                     r->s0 <= r->s1 && r->s1 < s->batching.sizes[e].n_subpartitions);
-}
-
-/* Where the ranges of each input and task begin. */
-static void first_codec(struct codec *c, const struct pliant_sched *s, uint32_t v,
-                        struct batch_plan *plan)
-{
-    const struct topology *t = &s->regional.topology;
-    size_t row = (size_t)plan->parallelism + 1, n_inputs = t->in_first[v + 1] - t->in_first[v],
-           n = n_inputs * row + 1, counted = n;
-
-    codec_count(c, &counted, sizeof(uint32_t));
-    codec_expect(c, counted == n);
-    if (c->reading && codec_fine(c)) {
-        plan->first = mem_zero(c->alloc, n, sizeof *plan->first);
-        if (!plan->first)
-            codec_no_memory(c);
-    }
-    if (codec_fine(c))
-        codec_array(c, plan->first, n);
-    for (size_t i = 0; c->reading && codec_fine(c) && i < n; i++)
-        codec_expect(c, plan->first[i] >= (i > 0 ? plan->first[i - 1] : 0) &&
-                            plan->first[i] <= plan->ranges.n);
-    for (size_t k = 0; c->reading && codec_fine(c) && k < n_inputs; k++)
-        for (uint32_t i = plan->first[k * row]; i < plan->first[(k + 1) * row]; i++)
-            range_expect(c, s, t->in_edges[t->in_first[v] + k], &plan->ranges.v[i]);
-}
-
-/* All that it reads has tasks already. */
-static void decided_expect(struct codec *c, const struct pliant_sched *s, uint32_t v)
-{
-    const struct topology *t = &s->regional.topology;
-
-    codec_expect(c, v < s->job->n_vertices && !s->batching.vertices[v].decided &&
-                        s->graph.parallelism[v] >= 1);
-    for (uint32_t k = codec_fine(c) ? t->in_first[v] : 0; codec_fine(c) && k < t->in_first[v + 1];
-         k++)
-        codec_expect(c, s->batching.vertices[s->job->edges[t->in_edges[k]].from].decided);
-}
-
-static void decided_codec(struct codec *c, struct pliant_sched *s, uint32_t v)
-{
-    struct batch_plan plan = {.parallelism = s->graph.parallelism[v]};
-    int64_t *input_bytes = NULL;
-
-    if (c->reading) {
-        input_bytes = mem_zero(c->alloc, plan.parallelism, sizeof *input_bytes);
-        if (!input_bytes)
-            codec_no_memory(c);
-    } else {
-        plan = s->batching.vertices[v].plan;
-        input_bytes = s->batching.vertices[v].input_bytes;
-    }
-    for (uint32_t i = 0; codec_fine(c) && i < plan.parallelism; i++)
-        CODEC(c, input_bytes[i]);
-    if (s->regional.topology.in_first[v] < s->regional.topology.in_first[v + 1]) {
-        ranges_codec(c, &plan);
-        first_codec(c, s, v, &plan);
-    }
-    if (!c->reading)
-        return;
-    if (codec_fine(c)) {
-        batching_restore(s, v, plan, input_bytes);
-        return;
-    }
-    batch_plan_free(&plan, c->alloc);
-    mem_free(c->alloc, input_bytes);
-}
-
-static void sizes_codec(struct codec *c, struct pliant_sched *s, struct sizes *z)
-{
-    for (uint32_t p = 0; codec_fine(c) && p < z->n_partitions; p++) {
-        size_t n = z->rows[p].n;
-
-        codec_count(c, &n, 1);
-        if (!c->reading && n > 0) {
-            codec_raw(c, z->rows[p].packed, n);
-        } else if (codec_fine(c) && n > 0) {
-            int rc = batching_restore_sizes(s, z, p, c->in + c->at, n);
-
-            c->at += n;
-            if (rc == -ENOMEM)
-                codec_no_memory(c);
-            codec_expect(c, rc == 0);
-        }
-    }
-}
-
-static void batching_codec(struct codec *c, struct pliant_sched *s)
-{
-    size_t n = s->batching.order.n;
-
-    codec_count(c, &n, sizeof(uint32_t));
-    for (size_t i = 0; codec_fine(c) && i < n; i++) {
-        uint32_t v = c->reading ? 0 : s->batching.order.v[i];
-
-        CODEC(c, v);
-        if (c->reading)
-            decided_expect(c, s, v);
-        if (codec_fine(c))
-            decided_codec(c, s, v);
-        if (s->no_memory)
-            codec_no_memory(c);
-    }
-    for (uint32_t e = 0; codec_fine(c) && e < s->job->n_edges; e++)
-        sizes_codec(c, s, &s->batching.sizes[e]);
-}
-
-static void speculation_codec(struct codec *c, struct pliant_sched *s)
-{
-    struct speculation *x = &s->speculation;
-    size_t n = x->line.n - x->served;
-
-    deadline_codec(c, &x->check);
-    deadline_codec(c, &x->unblock);
-    deadline_codec(c, &x->give_up);
-    CODEC(c, x->n_slow);
-    codec_count(c, &n, 3 * sizeof(uint32_t));
-    if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &x->line, n))
-        codec_no_memory(c);
-    for (size_t i = 0; codec_fine(c) && i < n; i++) {
-        struct pliant_task *waits = &x->line.v[x->served + i];
-
-        x->line.n += c->reading;
-        CODEC(c, waits->vertex.v);
-        CODEC(c, waits->subtask);
-        CODEC(c, waits->attempt);
-    }
-}
-
-static void regional_codec(struct codec *c, struct pliant_sched *s)
-{
-    struct regional *r = &s->regional;
-    bool on = r->on;
-
-    CODEC(c, r->restarts);
-    CODEC(c, r->base);
-    CODEC(c, r->next_due);
-    CODEC(c, r->next_give_up);
-    CODEC(c, r->n_pending);
-    CODEC(c, r->n_decided);
-    deadline_codec(c, &r->due);
-    deadline_codec(c, &r->give_up);
-    codec_bool(c, &on);
-    if (c->reading && codec_fine(c) && on) {
-        codec_expect(c, s->graph.exists);
-        if (codec_fine(c))
-            s->way->find(s);
-        if (s->no_memory)
-            codec_no_memory(c);
-        codec_expect(c, r->on);
-    }
-    if (codec_fine(c) && on && s->way->decides)
-        batching_codec(c, s);
-    if (codec_fine(c) && on)
-        plans_codec(c, r);
-    if (codec_fine(c) && on && !s->way->rescales)
-        scheduling_codec(c, s);
-    codec_expect(c, r->base >= 1 && r->next_due >= r->base && r->next_due - r->base <= r->plans.n &&
-                        r->next_give_up >= r->base && r->next_give_up - r->base <= r->plans.n);
-}
-
 /* ---- budgets and histories -------------------------------------------------------------- */
 
 static void strategy_codec(struct codec *c, struct restart_strategy *r)
@@ -1097,7 +760,7 @@ static void registration_codec(struct codec *c, struct registration *r)
 
     CODEC(c, r->id);
     CODEC(c, r->reported_at_ms);
-    deadline_codec(c, &r->expiry);
+    codec_deadline(c, &r->expiry);
     codec_count(c, &n, sizeof(uint64_t));
     if (c->reading && codec_fine(c) && n > 0 && !vec_reserve(c->alloc, &r->calls, n))
         codec_no_memory(c);
@@ -1164,13 +827,12 @@ static void sched_codec(struct codec *c, struct pliant_sched *s)
     pool_codec(c, &s->pool);
     graph_codec(c, &s->graph);
     regional_codec(c, s);
-    speculation_codec(c, s);
     plan_codec(c, s);
     previous_codec(c, s);
     codec_array(c, s->target, s->job->n_vertices);
     state_codec(c, &s->state);
     CODEC(c, s->entered_at_ms);
-    deadline_codec(c, &s->idle_check);
+    codec_deadline(c, &s->idle_check);
     strategy_codec(c, &s->failover.strategy);
     strategy_codec(c, &s->creation_retry);
     facts_codec(c, s);

@@ -111,7 +111,7 @@ static int choose(const char *list, struct compare *c, struct compare_policy *re
     for (size_t i = 0; !r && i < compare_n_policies; i++) {
         const struct compare_policy *policy = &compare_policies[i];
 
-        if (list ? !listed(list, policy->name) : policy->own && !own.timing)
+        if (list ? !listed(list, policy->name) : policy->own && own.n_keys == 0)
             continue;
         if (compare_policy_check(policy, err) == 0)
             ret[c->n_policies++] = *policy;
@@ -133,24 +133,28 @@ static enum exit_code show(const struct compare *c, enum report_format format)
     return r ? complain(NO_RESOURCES, "standard output: %s", strerror(-r)) : finish(DONE);
 }
 
-static enum exit_code draw(const struct compare *c, const char *path)
+/* A place that cannot be written to is known before anything runs. */
+static enum exit_code open_chart(struct output *o, const char *path)
 {
-    struct output o;
-    int r = output_open(&o, path);
+    int r = output_open(o, path);
 
-    if (r)
-        return complain(BAD_INPUT, "%s: %s", path, strerror(-r));
-    r = compare_svg(c, o.file);
+    return r ? complain(BAD_INPUT, "%s: %s", path, strerror(-r)) : DONE;
+}
+
+static enum exit_code draw(const struct compare *c, struct output *o)
+{
+    int r = compare_svg(c, o->file);
+
     if (!r)
-        r = output_commit(&o);
-    output_abandon(&o);
-    return r ? complain(NO_RESOURCES, "%s: %s", path, strerror(-r)) : DONE;
+        r = output_commit(o);
+    return r ? complain(NO_RESOURCES, "%s: %s", o->path, strerror(-r)) : DONE;
 }
 
 static enum exit_code run_with(struct arguments *a)
 {
     struct compare_policy *policies = calloc(compare_n_policies, sizeof *policies);
     struct compare c = {.n_policies = 0};
+    struct output chart = {.path = a->svg};
     struct spec_error err;
     enum exit_code code = policies ? check_list(a->policies) : input_error(-ENOMEM, "");
     int r;
@@ -159,12 +163,15 @@ static enum exit_code run_with(struct arguments *a)
         code = sim_inputs_read(&a->in, &c);
     if (code == DONE && (r = choose(a->policies, &c, policies, &err)) != 0)
         code = input_error(r, err.text);
+    if (code == DONE && a->svg)
+        code = open_chart(&chart, a->svg);
     if (code == DONE)
         code = sim_inputs_run(&c);
     if (code == DONE && a->svg)
-        code = draw(&c, a->svg);
+        code = draw(&c, &chart);
     if (code == DONE)
         code = show(&c, a->format);
+    output_abandon(&chart);
     compare_free(&c);
     free(policies);
     return code;

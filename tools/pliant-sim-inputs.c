@@ -115,7 +115,8 @@ bool sim_inputs_complete(const struct sim_inputs *in, const struct command *self
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Does the user run it in reactive mode? Then its vertices want their maximum. */
+/* Does the user run it in reactive mode? Then its vertices want their maximum. And only the
+ * adaptive scheduler rescales. */
 static int find_mode(const struct sim_inputs *in, bool *ret_reactive, struct spec_error *err)
 {
     struct options o = {0};
@@ -126,9 +127,17 @@ static int find_mode(const struct sim_inputs *in, bool *ret_reactive, struct spe
         r = options_add_job(&o, &in->spec.doc, in->spec.config, in->spec.group, err);
     for (size_t i = 0; !r && i < in->defines.n; i++)
         r = options_define(&o, in->defines.v[i], err);
+    o.all_blocking = pliant_job_is_batch(in->spec.job);
     if (!r)
         r = options_resolve(&o, &cfg, err);
     options_free(&o);
+    if (!r && cfg.scheduler != PLIANT_SCHEDULER_ADAPTIVE) {
+        snprintf(err->text, sizeof err->text,
+                 "%s: the job never rescales: its jobmanager.scheduler is %s; accepted: adaptive",
+                 in->job_path,
+                 cfg.scheduler == PLIANT_SCHEDULER_DEFAULT ? "default" : "adaptive-batch");
+        return -EINVAL;
+    }
     if (!r)
         *ret_reactive = cfg.mode == PLIANT_MODE_REACTIVE;
     return r;

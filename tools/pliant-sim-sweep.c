@@ -53,6 +53,18 @@ static void figures(const struct compare *c, const struct sweep *s)
            s->tried);
 }
 
+/* The job's options go before a file's, and would come on top of those that were found. */
+static void replaced(const struct compare_own *set)
+{
+    if (set->n_keys == 0 && set->interval_ms == PLIANT_UNSET)
+        return;
+    printf("# They stand for all that job and --config say about it now; take out of them:\n");
+    for (size_t i = 0; i < set->n_keys; i++)
+        printf("#   %s\n", set->keys[i]);
+    if (set->interval_ms != PLIANT_UNSET)
+        printf("#   execution.checkpointing.interval\n");
+}
+
 static void settings(const struct sweep_point *point)
 {
     struct sweep_texts texts;
@@ -86,6 +98,7 @@ static enum exit_code run_with(struct sim_inputs *in)
     if (r)
         return input_error(r, err.text);
     figures(&c, &found);
+    replaced(&found.set);
     settings(&found.best);
     return finish(DONE);
 }

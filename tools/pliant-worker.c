@@ -34,8 +34,8 @@ struct call {
     int64_t patience_ms;
     int timeout_ms; /* wait-checkpoint; -1: none */
     const char *checkpoint, *cause, *vertex;
-    int64_t subtask; /* -1: not given */
-    bool counts;     /* outputs --subpartitions */
+    int64_t subtask, edge; /* -1: not given */
+    bool counts;           /* outputs --subpartitions */
     struct json metrics;
     char **args;
     int n_args;
@@ -275,9 +275,9 @@ static enum exit_code run_restore_parts(struct call *c)
 /* ---- blocking edges
  * ------------------------------------------------------------------------------- */
 
-static bool is_meant(const struct call *c, const char *vertex)
+static bool is_meant(const struct call *c, uint32_t edge, const char *vertex)
 {
-    return !c->vertex || strcmp(c->vertex, vertex) == 0;
+    return (!c->vertex || strcmp(c->vertex, vertex) == 0) && (c->edge < 0 || c->edge == edge);
 }
 
 static enum exit_code no_edge(const struct call *c)
@@ -328,7 +328,7 @@ static enum exit_code run_inputs(struct call *c)
     json_begin(&list, NULL, '{');
     json_begin(&list, "files", '[');
     for (size_t i = 0; i < n; i++) {
-        if (!is_meant(c, v[i].from))
+        if (!is_meant(c, v[i].edge, v[i].from))
             continue;
         any = true;
         for (size_t k = 0; k < v[i].n_partitions && code == DONE; k++)
@@ -357,7 +357,7 @@ static enum exit_code run_outputs(struct call *c)
     json_begin(&j, NULL, '{');
     json_begin(&j, "outputs", '[');
     for (size_t i = 0; i < n; i++) {
-        if (!is_meant(c, v[i].to))
+        if (!is_meant(c, v[i].edge, v[i].to))
             continue;
         any = true;
         if (!c->as_json && c->counts)
@@ -400,11 +400,12 @@ static enum exit_code run_input_lost(struct call *c)
     if (r == 0 && !pliant_worker_managed(c->w))
         return DONE;
     for (size_t i = 0; i < n && r == 0; i++) {
-        if (!is_meant(c, v[i].from))
+        if (!is_meant(c, v[i].edge, v[i].from))
             continue;
         any = true;
         if (!reads(&v[i], c->subtask))
             continue;
+        /* of several edges any will do: it writes all of them again */
         r = pliant_worker_input_lost(c->w, v[i].edge, (uint32_t)c->subtask);
         return r < 0 ? failed(c, r) : DONE;
     }
@@ -437,8 +438,8 @@ static enum exit_code tell_sizes(struct call *c, uint32_t edge)
 
 static enum exit_code run_output_sizes(struct call *c)
 {
-    const struct pliant_worker_output *v;
-    size_t n, i = 0;
+    const struct pliant_worker_output *v, *meant = NULL;
+    size_t n;
     int r;
 
     if (!c->vertex)
@@ -446,11 +447,19 @@ static enum exit_code run_output_sizes(struct call *c)
     r = pliant_worker_outputs(c->w, &v, &n);
     if (r == 0 && !pliant_worker_managed(c->w))
         return DONE;
-    while (r == 0 && i < n && !is_meant(c, v[i].to))
-        i++;
     if (r < 0)
         return failed(c, r);
-    return i < n ? tell_sizes(c, v[i].edge) : no_edge(c);
+    for (size_t i = 0; i < n; i++) {
+        if (!is_meant(c, v[i].edge, v[i].to))
+            continue;
+        if (meant)
+            return complain(BAD_INPUT,
+                            "output-sizes: edges %" PRIu32 " and %" PRIu32
+                            " both lead to %s; say which with --edge",
+                            meant->edge, v[i].edge, c->vertex);
+        meant = &v[i];
+    }
+    return meant ? tell_sizes(c, meant->edge) : no_edge(c);
 }
 
 /* clang-format off */
@@ -463,10 +472,10 @@ static const struct command commands[] = {
     {"part", "part ID [--failed CAUSE]", 1, run_part, false},
     {"restore-parts", "restore-parts", 0, run_restore_parts, true},
     {"end-of-data", "end-of-data", 0, run_end_of_data, false},
-    {"inputs", "inputs [--from VERTEX]", 0, run_inputs, true},
-    {"outputs", "outputs [--to VERTEX] [--subpartitions]", 0, run_outputs, true},
-    {"output-sizes", "output-sizes --to VERTEX BYTES...", ANY, run_output_sizes, false},
-    {"input-lost", "input-lost --from VERTEX --subtask N", 0, run_input_lost, false},
+    {"inputs", "inputs [--from VERTEX] [--edge N]", 0, run_inputs, true},
+    {"outputs", "outputs [--to VERTEX] [--edge N] [--subpartitions]", 0, run_outputs, true},
+    {"output-sizes", "output-sizes --to VERTEX [--edge N] BYTES...", ANY, run_output_sizes, false},
+    {"input-lost", "input-lost --from VERTEX [--edge N] --subtask N", 0, run_input_lost, false},
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
@@ -489,16 +498,17 @@ static const char help[] =
     "                    FIRST-LAST are the key groups that are this subtask's\n"
     "  end-of-data       this source has no more to read\n\n"
     "Blocking edges of graph jobs:\n"
-    "  inputs [--from VERTEX]\n"
+    "  inputs [--from VERTEX] [--edge N]\n"
     "                    prints the files that this task reads, a line each; an empty one may\n"
     "                    be missing; exit code 1: it has no such edge, or one of\n"
     "                    them is lost with its directory\n"
-    "  outputs [--to VERTEX] [--subpartitions]\n"
+    "  outputs [--to VERTEX] [--edge N] [--subpartitions]\n"
     "                    prints the directory to write files 0, 1, 2, ... into, or how many\n"
-    "  output-sizes --to VERTEX BYTES...\n"
+    "  output-sizes --to VERTEX [--edge N] BYTES...\n"
     "                    how much was written, if that is not the sizes of the files\n"
-    "  input-lost --from VERTEX --subtask N\n"
-    "                    what N wrote cannot be read: it is written again; then exit 1\n\n"
+    "  input-lost --from VERTEX [--edge N] --subtask N\n"
+    "                    what N wrote cannot be read: it is written again; then exit 1\n"
+    "  --edge is the edge's place in the job file, from 0: where several join the same two\n\n"
     "  --json            print JSON\n"
     "  --patience D      how long to try when the agent cannot be reached (10 min)\n\n"
     "Exit codes: 0 done, 1 the answer is no, 2 bad usage, 3 the agent cannot be reached,\n"
@@ -586,6 +596,12 @@ static bool read_option(struct call *c, int option)
     case 's':
         c->counts = true;
         return belongs(c->command, "--subpartitions");
+    case 'e':
+        if (belongs(c->command, "--edge") && decimal_read_int(optarg, &c->edge) && c->edge >= 0 &&
+            c->edge <= UINT32_MAX)
+            return true;
+        complain(BAD_INPUT, "--edge %s: expected a number from 0", optarg);
+        return false;
     case 'n':
         if (belongs(c->command, "--subtask") && decimal_read_int(optarg, &c->subtask) &&
             c->subtask >= 0 && c->subtask <= UINT32_MAX)
@@ -610,6 +626,7 @@ static bool read_options(struct call *c, int argc, char **argv)
         {"to", required_argument, NULL, 'T'},
         {"subpartitions", no_argument, NULL, 's'},
         {"subtask", required_argument, NULL, 'n'},
+        {"edge", required_argument, NULL, 'e'},
         {0},
     };
     int option;
@@ -673,7 +690,8 @@ static const struct command *find_command(const char *name)
 
 int main(int argc, char **argv)
 {
-    struct call c = {.patience_ms = PLIANT_WORKER_PATIENCE_MS, .timeout_ms = -1, .subtask = -1};
+    struct call c = {
+        .patience_ms = PLIANT_WORKER_PATIENCE_MS, .timeout_ms = -1, .subtask = -1, .edge = -1};
     enum exit_code code;
 
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is told by exit code 4 */

@@ -235,6 +235,18 @@ static enum exit_code savepoint(struct ctl *c, enum message_type type, const cha
     return code == DONE ? told(c, "", ctl_text(c->reply.root, "savepoint")) : code;
 }
 
+enum exit_code ctl_remove(struct ctl *c)
+{
+    enum exit_code code;
+
+    json_bool(ctl_request_of(c, "job"), "force", c->given[CTL_FORCE]);
+    code = ctl_call(c, MESSAGE_REMOVE);
+    if (code != DONE)
+        return code;
+    return told(c, ctl_truth(c->reply.root, "removed") ? ": removed" : ": there is no such job",
+                ctl_text(c->reply.root, "job"));
+}
+
 enum exit_code ctl_stop(struct ctl *c)
 {
     return savepoint(c, MESSAGE_STOP_JOB, "drain", c->given[CTL_DRAIN]);

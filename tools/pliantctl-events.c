@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pliantctl.h"
+#include "sim/sentence.h"
 
 struct words {
     const char *code, *words;
@@ -65,10 +66,11 @@ const char *ctl_end_words(const char *end)
 /* `code` of a judgement, and its numbers. */
 static void put_judgement(FILE *out, const struct doc *judged, const char *code)
 {
-    fprintf(out, "%s > %s slots would bring %" PRId64 " slot-seconds and cost %" PRId64 ": %s",
-            ctl_text(judged, "from"), ctl_text(judged, "to"),
-            ctl_int(judged, "gain_slot_ms") / 1000, ctl_int(judged, "cost_slot_ms") / 1000,
-            LOOK_UP(judgements, code));
+    fprintf(out, "%s > %s slots would bring ", ctl_text(judged, "from"), ctl_text(judged, "to"));
+    sentence_slot_seconds(out, ctl_int(judged, "gain_slot_ms"));
+    fputs(" slot-seconds and cost ", out);
+    sentence_slot_seconds(out, ctl_int(judged, "cost_slot_ms"));
+    fprintf(out, ": %s", LOOK_UP(judgements, code));
 }
 
 void ctl_judgement_words(FILE *out, const struct doc *judged)

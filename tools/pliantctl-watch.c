@@ -1,8 +1,9 @@
 /* pliantctl-watch.c - pliantctl watch: what happens as it happens
  *
  * Everything is asked for without waiting, so that silence is only silence: the service may go and
- * come back, under another address too. The stream is checked by its numbers; where some are
- * missing, or another life of the service speaks, a new SNAPSHOT says where it goes on from.
+ * come back, under another address too. The stream is checked by its numbers, and what is missing
+ * is told. After a lost connection, or where another life of the service speaks, a new SNAPSHOT
+ * says where it goes on from.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -211,11 +212,18 @@ static void take_picture(struct watch *w)
 /* ---- the stream ------------------------------------------------------------------------------ */
 
 /* {"t_unix_ms":T,"kind":"gap","missed":N}: programs must know what they do not know. `missed` is
- * null where nobody can tell: a restart, a lost connection. */
-static void say_gap(uint64_t missed)
+ * null where nobody can tell: a restart. */
+static void say_gap(struct watch *w, uint64_t missed)
 {
     struct json j;
+    char text[80];
 
+    if (!w->json) {
+        snprintf(text, sizeof text, "%" PRIu64 " events were missed", missed);
+        if (missed > 0)
+            say_line(w, text);
+        return;
+    }
     json_init(&j, stdout);
     json_begin(&j, NULL, '{');
     json_int(&j, "t_unix_ms", ctl_unix_ms());
@@ -230,36 +238,39 @@ static void say_gap(uint64_t missed)
     json_free(&j);
 }
 
-static void lose_sync(struct watch *w, const char *why, uint64_t missed)
+/* What happens from here on is missed: how much that was the next snapshot tells. */
+static void lose_sync(struct watch *w, const char *why)
 {
-    if (w->synced && w->json)
-        say_gap(missed);
-    else if (w->synced && *why)
+    if (w->synced && *why && !w->json)
         say_line(w, why);
+    w->gap = w->gap || w->synced;
     w->synced = false;
     w->refresh = true;
     w->last = UINT64_MAX;        /* another life of the service counts anew */
     w->snapshot = w->status = 0; /* what a former life was asked it does not answer */
 }
 
+static void end_gap(struct watch *w, uint64_t epoch, uint64_t sequence)
+{
+    if (w->gap && (epoch != w->epoch || sequence > w->seen))
+        say_gap(w, epoch == w->epoch ? sequence - w->seen : 0);
+    w->gap = false;
+}
+
 /* Is this event the next one? Events that the snapshot holds already are no news. */
 static bool in_order(struct watch *w, const struct message_header *h)
 {
-    char text[80];
-
     if (!w->synced || h->epoch < w->epoch)
         return false;
     if (h->epoch > w->epoch) {
-        lose_sync(w, "pliantd was restarted", 0);
+        lose_sync(w, "pliantd was restarted");
         return false;
     }
     if (h->sequence <= w->seen)
         return false;
     if (h->sequence != w->seen + 1) {
-        snprintf(text, sizeof text, "%" PRIu64 " events were missed", h->sequence - w->seen - 1);
-        lose_sync(w, text, h->sequence - w->seen - 1);
-        w->seen = h->sequence;
-        return true; /* this one is here */
+        say_gap(w, h->sequence - w->seen - 1);
+        w->refresh = true; /* the picture tells what came of them */
     }
     w->seen = h->sequence;
     return true;
@@ -328,7 +339,7 @@ static void take_ping(struct watch *w, uint64_t epoch)
 
     subscribe(w, ctl_events_endpoint(w->c, w->c->reply.root, endpoint, sizeof endpoint));
     if (w->synced && epoch != w->epoch)
-        lose_sync(w, "pliantd was restarted", 0);
+        lose_sync(w, "pliantd was restarted");
 }
 
 static void take_snapshot(struct watch *w, uint64_t epoch)
@@ -336,6 +347,7 @@ static void take_snapshot(struct watch *w, uint64_t epoch)
     const char *sequence = ctl_text(w->c->reply.root, "sequence");
 
     if (!w->synced) {
+        end_gap(w, epoch, strtoull(sequence, NULL, 10));
         w->epoch = epoch;
         w->seen = strtoull(sequence, NULL, 10);
         w->synced = true;
@@ -434,7 +446,7 @@ static void be_disconnected(struct watch *w, int64_t now)
         snprintf(text, sizeof text, "no connection to %s, trying",
                  ctl_tried(w->c, tried, sizeof tried));
         say_line(w, text);
-        lose_sync(w, "", 0); /* said already */
+        lose_sync(w, ""); /* said already */
     }
     if (now - w->opened_at_ms < REOPEN_EACH_MS)
         return;

@@ -62,6 +62,7 @@ enum ctl_option_key {
     CTL_KEYS,
     CTL_NODE,
     CTL_STOP_JOBS,
+    CTL_FORCE,
     CTL_OPTIONS,
 };
 
@@ -244,11 +245,11 @@ void ctl_next_words(FILE *out, const struct doc *next, int64_t elapsed_ms);
 
 enum exit_code ctl_submit(struct ctl *c), ctl_list(struct ctl *c), ctl_status(struct ctl *c),
     ctl_watch(struct ctl *c), ctl_scale(struct ctl *c), ctl_cancel(struct ctl *c),
-    ctl_stop(struct ctl *c), ctl_savepoint(struct ctl *c), ctl_checkpoint(struct ctl *c),
-    ctl_drain(struct ctl *c), ctl_undrain(struct ctl *c), ctl_nodes(struct ctl *c),
-    ctl_tasks(struct ctl *c), ctl_rescales(struct ctl *c), ctl_failures(struct ctl *c),
-    ctl_checkpoints(struct ctl *c), ctl_logs(struct ctl *c), ctl_record(struct ctl *c),
-    ctl_keygen(struct ctl *c), ctl_shutdown(struct ctl *c), ctl_ping(struct ctl *c),
-    ctl_completion(struct ctl *c);
+    ctl_stop(struct ctl *c), ctl_remove(struct ctl *c), ctl_savepoint(struct ctl *c),
+    ctl_checkpoint(struct ctl *c), ctl_drain(struct ctl *c), ctl_undrain(struct ctl *c),
+    ctl_nodes(struct ctl *c), ctl_tasks(struct ctl *c), ctl_rescales(struct ctl *c),
+    ctl_failures(struct ctl *c), ctl_checkpoints(struct ctl *c), ctl_logs(struct ctl *c),
+    ctl_record(struct ctl *c), ctl_keygen(struct ctl *c), ctl_shutdown(struct ctl *c),
+    ctl_ping(struct ctl *c), ctl_completion(struct ctl *c);
 
 #endif

@@ -323,9 +323,9 @@ void errands_close(struct errands **at)
     all->ends = true;
     pthread_cond_signal(&all->more);
     pthread_mutex_unlock(&all->lock);
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PATIENCE_S;
-    if (pthread_timedjoin_np(all->thread, NULL, &until) != 0)
+    if (pthread_clockjoin_np(all->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
         return; /* the file system does not answer: it ends with the process */
     free_queue(&all->soon);
     free_queue(&all->later);

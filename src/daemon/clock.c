@@ -1,6 +1,9 @@
 /* clock.c - see clock.h */
 #include "daemon/clock.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define STRETCH_MS 1000
@@ -57,6 +60,37 @@ void clock_not_before(struct daemon_clock *c, int64_t at_ms)
         return;
     c->offset_ms += at_ms - c->now_ms;
     c->now_ms = at_ms;
+}
+
+/* "" if nobody can tell. */
+static void read_boot_id(char ret[CLOCK_NOTE / 2])
+{
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    if (!f || fscanf(f, "%39s", ret) != 1)
+        *ret = '\0';
+    if (f)
+        fclose(f);
+}
+
+void clock_go_on(struct daemon_clock *c, const char *note)
+{
+    char now[CLOCK_NOTE / 2], then[CLOCK_NOTE / 2];
+    int64_t offset_ms;
+
+    read_boot_id(now);
+    if (sscanf(note, "%39s %" SCNd64, then, &offset_ms) != 2 || strcmp(now, then) != 0)
+        return;
+    c->offset_ms = offset_ms;
+    c->now_ms = c->boot_ms + offset_ms;
+}
+
+void clock_note(const struct daemon_clock *c, char ret[CLOCK_NOTE])
+{
+    char boot[CLOCK_NOTE / 2];
+
+    read_boot_id(boot);
+    snprintf(ret, CLOCK_NOTE, "%s %" PRId64, boot, c->offset_ms);
 }
 
 int64_t clock_of_unix(const struct daemon_clock *c, int64_t unix_ms)

@@ -155,6 +155,7 @@ struct daemon_job {
     size_t at;                    /* in the heap of deadlines */
     uint64_t n_steps, n_snapshot; /* of the journal */
     struct daemon_task *tasks;
+    uint32_t *ran; /* by vertex: the parallelism that it had last; its core forgets that */
     struct daemon_life *lives;
     uint32_t declared, declared_min; /* slots [DECLARE] */
     bool scan_slots;                 /* its share may have changed [DECLARE, requirements] */
@@ -162,7 +163,8 @@ struct daemon_job {
     struct group *group;             /* groups.c; NULL: a graph job */
     struct waiting_reply *waiting;   /* requests.c: who waits for a savepoint */
     struct last_attempts *attempts;  /* logs.c: the last of each task, by vertex and subtask */
-    UT_hash_handle hh;
+    int64_t ended_at_ms;             /* once it has ended */
+    UT_hash_handle hh, by_end;       /* by_end: once it has ended */
 };
 
 /* ---- the daemon -------------------------------------------------------------------------- */
@@ -174,6 +176,7 @@ struct daemon_options {
     int64_t heartbeat_interval_ms, heartbeat_timeout_ms, orphan_timeout_ms;
     int64_t snapshot_every; /* steps */
     int64_t ended_kept;     /* jobs */
+    int64_t ended_kept_ms;  /* each of them; PLIANT_NEVER: no limit */
 };
 
 struct daemon {
@@ -189,9 +192,10 @@ struct daemon {
     struct daemon_node *keyed;    /* those with a key, by it */
     struct daemon_job *jobs;      /* by id, in order of submission */
     int64_t next_order;
-    struct VEC(struct daemon_job *) ended; /* in this turn */
-    struct fact_queue *facts;              /* events for cores, to be taken in order (facts.c) */
-    struct outbox *out;                    /* what leaves after the commit (outbox.c) */
+    struct daemon_job *kept; /* those that have ended, by id, in the order of their ends */
+    struct VEC(struct daemon_job *) ended, removed; /* in this turn */
+    struct fact_queue *facts; /* events for cores, to be taken in order (facts.c) */
+    struct outbox *out;       /* what leaves after the commit (outbox.c) */
     struct agents *agents;
     struct reactor *reactor;
     struct deploying *deploying;
@@ -235,9 +239,11 @@ int job_submit(struct daemon *d, const char *spec, size_t size, const char *file
                struct daemon_job **ret, struct spec_error *err);
 /* An option that names a place in the file system, without "file://". */
 const char *job_path_option(const struct daemon_job *job, const char *key);
+const char *path_of_option(const char *text);              /* the same of its value */
 int64_t job_stop_timeout_ms(const struct daemon_job *job); /* from SIGTERM to SIGKILL */
 struct daemon_job *job_find(struct daemon *d, const char *id_prefix_or_name,
                             struct spec_error *err);
+bool job_is_id(const char *s); /* all of one, whether there is such a job or not */
 struct daemon_task *job_task(struct daemon_job *job, const struct pliant_task *task); /* or NULL */
 struct daemon_task *job_task_add(struct daemon_job *job, const struct pliant_task *task,
                                  struct daemon_node *node, uint32_t slot);
@@ -250,7 +256,13 @@ uint64_t job_incarnation(const struct daemon_job *job, const struct daemon_node 
 struct daemon_life *job_life(struct daemon_job *job, const char *node); /* made if missing */
 void job_lives_put(struct daemon *d, const struct daemon_job *job);     /* into the store */
 void job_ended(struct daemon *d, struct daemon_job *job);               /* its core is done */
-void jobs_sweep(struct daemon *d); /* after a commit: what ended jobs had is freed */
+/* Nothing remembers it any more, from this turn's commit on. Not one that lives; what a damaged one
+ * may have outside of the registry is let go of here. */
+void job_remove(struct daemon *d, struct daemon_job *job);
+void jobs_expire(struct daemon *d);               /* removes ended ones: too many, too old */
+int64_t jobs_next_expiry(const struct daemon *d); /* PLIANT_NEVER: none */
+void jobs_sweep(struct daemon *d); /* after a commit: what ended and removed jobs had is freed */
+void job_kept(struct daemon *d, struct daemon_job *job); /* it has ended, after the others kept */
 /* A job as the store has it, without its core; then into the registry, with it or without. */
 int job_of_store(const struct store_job *row, struct daemon_job **ret, struct spec_error *err);
 void job_register(struct daemon *d, struct daemon_job *job);
@@ -375,7 +387,8 @@ void results_write_deployment(struct daemon *d, const struct daemon_job *job,
 void results_release(struct daemon *d, struct daemon_job *job,
                      const struct pliant_action *act); /* a RELEASE_RESULT action */
 void results_of_ended_job(struct daemon *d, struct daemon_job *job);
-void results_node_back(struct daemon *d, struct daemon_node *node); /* its session begins */
+void results_of_damaged_job(struct daemon *d, struct daemon_job *job); /* it is removed */
+void results_node_back(struct daemon *d, struct daemon_node *node);    /* its session begins */
 void results_discarded(struct daemon *d, const struct doc *body);
 void results_recover(struct daemon *d);
 void results_close(struct daemon *d);

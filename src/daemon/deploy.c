@@ -453,6 +453,8 @@ static void start(struct daemon *d, const struct deployment *t)
 {
     if (t->node->state != NODE_UP)
         return; /* its HELLO will not name the task: then it is deployed */
+    if (t->node->stop.n > 0)
+        send_gathered(d, t->node); /* what is to make room is told first */
     gather_peers(d, t->node, t->job);
     write_deployment(d, t);
     gather(d, t->node, &t->node->deploy);

@@ -9,10 +9,12 @@
 #include <sys/random.h>
 
 #include "daemon/daemon.h"
+#include "util/deadline.h"
 
 static const struct pliant_alloc *const hash_alloc = NULL;
 
 #define ID_PREFIX_MIN 4u
+#define EXPIRE_A_TURN 1000 /* jobs; the rest in the next turn */
 
 /* ---- a job from its text -------------------------------------------------------------------- */
 
@@ -43,6 +45,8 @@ static void free_life(struct daemon_job *job)
     job->spec = (struct job_spec){0};
     options_free(&job->options);
     job->options = (struct options){0};
+    free(job->ran);
+    job->ran = NULL;
     free(job->config);
     free(job->options_json);
     free(job->spec_text);
@@ -61,12 +65,15 @@ void job_free(struct daemon_job *job)
 
 #define FILE_SCHEME "file://"
 
-const char *job_path_option(const struct daemon_job *job, const char *key)
+const char *path_of_option(const char *text)
 {
-    const char *text = options_text(&job->options, key);
-
     return strncmp(text, FILE_SCHEME, sizeof FILE_SCHEME - 1) == 0 ? text + sizeof FILE_SCHEME - 1
                                                                    : text;
+}
+
+const char *job_path_option(const struct daemon_job *job, const char *key)
+{
+    return path_of_option(options_text(&job->options, key));
 }
 
 int64_t job_stop_timeout_ms(const struct daemon_job *job)
@@ -269,15 +276,34 @@ int job_of_store(const struct store_job *row, struct daemon_job **ret, struct sp
 
 /* ---- the registry --------------------------------------------------------------------------- */
 
+static void free_removed(struct daemon *d)
+{
+    for (size_t i = 0; i < d->removed.n; i++)
+        job_free(d->removed.v[i]);
+    d->removed.n = 0;
+}
+
 void jobs_close(struct daemon *d)
 {
     struct daemon_job *job, *next;
 
+    HASH_CLEAR(by_end, d->kept);
     HASH_ITER (hh, d->jobs, job, next) {
         HASH_DEL(d->jobs, job);
         job_free(job);
     }
+    free_removed(d);
     vec_free(NULL, &d->ended);
+    vec_free(NULL, &d->removed);
+}
+
+static uint32_t *parallelisms(const struct daemon_job *job)
+{
+    uint32_t n = pliant_job_vertices(job->spec.job), *v = need(calloc(n, sizeof *v));
+
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = pliant_parallelism(job->sched, (pliant_vertex_id){i + 1});
+    return v;
 }
 
 void job_register(struct daemon *d, struct daemon_job *job)
@@ -286,8 +312,16 @@ void job_register(struct daemon *d, struct daemon_job *job)
     need(job->hh.tbl);
     if (job->order >= d->next_order)
         d->next_order = job->order + 1;
-    if (job->sched)
-        facts_watch(d, job);
+    if (!job->sched)
+        return;
+    job->ran = parallelisms(job);
+    facts_watch(d, job);
+}
+
+void job_kept(struct daemon *d, struct daemon_job *job)
+{
+    HASH_ADD(by_end, d->kept, id, STORE_ID - 1, job);
+    need(job->by_end.tbl);
 }
 
 void job_ended(struct daemon *d, struct daemon_job *job)
@@ -296,37 +330,53 @@ void job_ended(struct daemon *d, struct daemon_job *job)
 
     *at = job;
     job->ended_unix_ms = d->clock.unix_ms;
+    job->ended_at_ms = d->clock.now_ms;
+    job_kept(d, job);
     facts_unwatch(d, job);
 }
 
-/* The oldest of those that have ended go, beyond what is to be kept. */
-static void drop_oldest(struct daemon *d)
+/* What it has may be looked at until the end of the turn: it is freed then. */
+void job_remove(struct daemon *d, struct daemon_job *job)
 {
-    struct daemon_job *job, *next;
-    int64_t n_ended = 0;
+    struct daemon_job **at = need(vec_push(NULL, &d->removed));
+    struct json *event = events_begin(d, "job", job);
 
-    for (job = d->jobs; job; job = job->hh.next)
-        n_ended += job->ended_unix_ms != 0;
-    HASH_ITER (hh, d->jobs, job, next) {
-        if (n_ended <= d->opts.ended_kept)
-            return;
-        if (!job->ended_unix_ms)
-            continue;
-        store_job_delete(d->store, job->id);
-        HASH_DEL(d->jobs, job);
-        job_free(job);
-        n_ended--;
+    json_string(event, "name", job->name);
+    json_string(event, "change", "removed");
+    events_end(d);
+    if (job->damaged) {
+        results_of_damaged_job(d, job);
+        slots_of_ended_job(d, job);
+        agents_resync(d); /* what still runs of it nobody wants */
     }
+    store_job_delete(d->store, job->id);
+    if (job->ended_unix_ms)
+        HASH_DELETE(by_end, d->kept, job);
+    HASH_DEL(d->jobs, job);
+    *at = job;
+}
+
+int64_t jobs_next_expiry(const struct daemon *d)
+{
+    if (!d->kept)
+        return PLIANT_NEVER;
+    if (HASH_CNT(by_end, d->kept) > d->opts.ended_kept)
+        return d->clock.now_ms;
+    return instant_after(d->kept->ended_at_ms, d->opts.ended_kept_ms);
+}
+
+void jobs_expire(struct daemon *d)
+{
+    for (int i = 0; i < EXPIRE_A_TURN && jobs_next_expiry(d) <= d->clock.now_ms; i++)
+        job_remove(d, d->kept);
 }
 
 void jobs_sweep(struct daemon *d)
 {
-    if (d->ended.n == 0)
-        return;
     for (size_t i = 0; i < d->ended.n; i++)
         free_life(d->ended.v[i]);
     d->ended.n = 0;
-    drop_oldest(d);
+    free_removed(d);
 }
 
 static void new_id(char ret[STORE_ID])
@@ -338,7 +388,7 @@ static void new_id(char ret[STORE_ID])
         snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static bool is_id(const char *s)
+bool job_is_id(const char *s)
 {
     return strlen(s) == STORE_ID - 1 && strspn(s, "0123456789abcdef") == STORE_ID - 1;
 }
@@ -412,7 +462,7 @@ int job_submit(struct daemon *d, const char *spec, size_t size, const char *file
     struct daemon_job *job = NULL;
     int r;
 
-    if (id && !is_id(id)) {
+    if (id && !job_is_id(id)) {
         snprintf(err->text, sizeof err->text, "id: \"%.40s\"; accepted: 32 hexadecimal digits", id);
         return -EINVAL;
     }
@@ -535,6 +585,7 @@ struct daemon_task *job_task_add(struct daemon_job *job, const struct pliant_tas
     if (t->next)
         t->next->prev = t;
     node->tasks = t;
+    job->ran[task->vertex.v - 1] = pliant_parallelism(job->sched, task->vertex);
     logs_note_attempt(job, task);
     return t;
 }

@@ -14,6 +14,7 @@
 #include <zmq.h>
 
 #include "daemon/daemon.h"
+#include "util/ascii.h"
 #include "util/fnv.h"
 
 #define AGENTS_A_TURN 2000 /* messages; the rest waits for the next turn */
@@ -343,6 +344,7 @@ static void run(struct daemon *d)
     do
         jobs_run(d);
     while (slots_share(d));
+    jobs_expire(d);
     events_beat(d);
     deploy_gathered(d);
     commit(d);
@@ -366,6 +368,7 @@ static long poll_ms(const struct daemon *d)
     if (d->store_failed)
         return (long)sooner(wait_ms, r->retry_at_ms, awake_ms);
     wait_ms = sooner(wait_ms, jobs_next_deadline(d), d->clock.now_ms);
+    wait_ms = sooner(wait_ms, jobs_next_expiry(d), d->clock.now_ms);
     wait_ms = sooner(wait_ms, groups_next_deadline(d), d->clock.now_ms);
     wait_ms = sooner(wait_ms, agents_next_deadline(d), awake_ms);
     wait_ms = sooner(wait_ms, requests_next_deadline(d), awake_ms);
@@ -504,10 +507,15 @@ static int put_endpoints(const struct daemon *d, struct spec_error *err)
 
 static void read_options(struct daemon_options *o)
 {
+    const char *age = options_text(&o->all, "pliant.daemon.ended-jobs-age");
+
     o->heartbeat_interval_ms = options_duration_ms(&o->all, "heartbeat.interval");
     o->heartbeat_timeout_ms = options_duration_ms(&o->all, "heartbeat.timeout");
     o->orphan_timeout_ms = options_duration_ms(&o->all, "pliant.agent.orphan-timeout");
     o->ended_kept = atoll(options_text(&o->all, "pliant.daemon.ended-jobs"));
+    o->ended_kept_ms = ascii_equal(age, "none")
+                           ? PLIANT_NEVER
+                           : options_duration_ms(&o->all, "pliant.daemon.ended-jobs-age");
     o->snapshot_every = atoll(options_text(&o->all, "pliant.snapshot.every-steps"));
 }
 
@@ -520,7 +528,6 @@ int daemon_open(struct daemon *d, struct spec_error *err)
     read_options(&d->opts);
     open_reactor(d);
     clock_start(&d->clock, 0, d->opts.heartbeat_timeout_ms);
-    d->started_at_ms = d->clock.now_ms;
     d->groups_at_ms = PLIANT_NEVER;
     outbox_open(d);
     facts_open(d);
@@ -533,6 +540,7 @@ int daemon_open(struct daemon *d, struct spec_error *err)
         r = put_endpoints(d, err);
     if (r < 0)
         return r;
+    d->started_at_ms = d->clock.now_ms;
     watch_ends(d);
     log_line(6, "msg=ready agents=%s clients=%s events=%s", rpc_server_endpoint(d->agents_end),
              rpc_server_endpoint(d->clients_end), rpc_server_endpoint(d->events_end));

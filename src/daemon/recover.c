@@ -40,6 +40,7 @@ static struct daemon_job *job_of_row(const struct store_job *row)
     job->order = row->order;
     job->submitted_unix_ms = row->submitted_unix_ms;
     job->ended_unix_ms = row->ended_unix_ms;
+    job->options_json = row->ended_unix_ms ? NULL : need_text(row->options);
     job->deadline_ms = PLIANT_NEVER;
     return job;
 }
@@ -264,8 +265,34 @@ static void recover_clock(struct daemon *d)
 {
     const char *text;
 
+    if (store_note_get(d->store, "", "boot", &text) == 0)
+        clock_go_on(&d->clock, text);
     if (store_note_get(d->store, "", "clock", &text) == 0)
         clock_not_before(&d->clock, strtoll(text, NULL, 10));
+}
+
+static void store_clock(struct daemon *d)
+{
+    char note[CLOCK_NOTE];
+
+    clock_note(&d->clock, note);
+    store_note_put(d->store, "", "boot", note);
+}
+
+/* By a clock that was wrong then, or is now, it may end only later: it has just ended then. */
+static void keep_ended(struct daemon *d, struct daemon_job *job)
+{
+    int64_t at_ms = clock_of_unix(&d->clock, job->ended_unix_ms);
+
+    job->ended_at_ms = at_ms < d->clock.now_ms ? at_ms : d->clock.now_ms;
+    job_kept(d, job);
+}
+
+static int by_end(const struct daemon_job *a, const struct daemon_job *b)
+{
+    if (a->ended_at_ms != b->ended_at_ms)
+        return a->ended_at_ms < b->ended_at_ms ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
 }
 
 static int recover_jobs(struct daemon *d, struct spec_error *err)
@@ -276,7 +303,10 @@ static int recover_jobs(struct daemon *d, struct spec_error *err)
     for (size_t i = 0; i < list.jobs.n; i++) {
         recover_job(d, list.jobs.v[i]);
         job_register(d, list.jobs.v[i]);
+        if (list.jobs.v[i]->ended_unix_ms)
+            keep_ended(d, list.jobs.v[i]);
     }
+    HASH_SRT(by_end, d->kept, by_end);
     vec_free(NULL, &list.jobs);
     return r;
 }
@@ -306,6 +336,7 @@ int daemon_recover(struct daemon *d, struct spec_error *err)
         r = recover_slots(d, err);
     if (r < 0)
         return r;
+    store_clock(d);
     for (struct daemon_job *job = d->jobs; job; job = job->hh.next)
         if (job->sched)
             go_on(d, job);

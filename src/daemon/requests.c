@@ -351,6 +351,57 @@ static bool bounds_of_vertex(struct call *c, const struct daemon_job *job, const
     return fine(c, r, &err);
 }
 
+static void removed(struct call *c, const char *id, bool it_was_there)
+{
+    struct json *j = call_begin(c);
+
+    json_string(j, "job", id);
+    json_bool(j, "removed", it_was_there);
+    call_end(c);
+}
+
+/* All of an id may be asked for again after it was removed; a name then means nothing, or another
+ * job. */
+static bool is_removed(struct call *c)
+{
+    const char *id = NULL;
+    struct spec_error err;
+
+    return call_has(c, "job") &&
+           doc_string(c->f, c->body, "job", PLIANT_NAME_MAX, &id, &err) == 0 && job_is_id(id) &&
+           !job_find(c->d, id, &err);
+}
+
+static void remove_job(struct call *c)
+{
+    struct daemon_job *job;
+    bool force = false;
+
+    if (!call_bool(c, "force", &force))
+        return;
+    if (is_removed(c)) {
+        removed(c, doc_get(c->body, "job")->text, false);
+        return;
+    }
+    if (!call_job(c, &job))
+        return;
+    if (job->damaged && !force) {
+        refuse(c, "refused",
+               "%s: the job is damaged; with --force what can be read of it is lost too, and what "
+               "still runs of it is stopped: %s",
+               job->id, job->damaged);
+        return;
+    }
+    if (!job->damaged && !job->ended_unix_ms) {
+        refuse(c, "refused", "%s: the job has not ended; cancel or stop it first", job->id);
+        return;
+    }
+    log_line(6, "msg=\"job removed\" job=%s name=%s damaged=%s", job->id, log_quoted(job->name).v,
+             job->damaged ? "yes" : "no");
+    job_remove(c->d, job);
+    removed(c, job->id, true);
+}
+
 /* The core wants the bounds of all vertices; those that are not named keep theirs. */
 static struct pliant_bounds *present_bounds(const struct daemon_job *job)
 {
@@ -611,6 +662,7 @@ static const struct handler {
     {MESSAGE_RECORD, record},
     {MESSAGE_SHUTDOWN, shut_down},
     {MESSAGE_SNAPSHOT, snapshot},
+    {MESSAGE_REMOVE, remove_job},
 };
 
 static const struct handler *handler_of(uint16_t type)

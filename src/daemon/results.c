@@ -64,19 +64,23 @@ int results_check(const struct daemon_job *job, struct spec_error *err)
     return -EINVAL;
 }
 
-static const char *root_of(struct daemon *d, const struct daemon_job *job)
+static const char *default_root(struct daemon *d)
 {
-    const char *root = job_path_option(job, ROOT_OPTION);
     char *own = of(d)->default_root, *state;
 
-    if (*root)
-        return root;
     if (!*own) {
         state = realpath(d->opts.state_dir, NULL);
         snprintf(own, PATH_MAX, "%s/results", state ? state : d->opts.state_dir);
         free(state);
     }
     return own;
+}
+
+static const char *root_of(struct daemon *d, const struct daemon_job *job)
+{
+    const char *root = job_path_option(job, ROOT_OPTION);
+
+    return *root ? root : default_root(d);
 }
 
 static const char *vertex_name(const struct daemon_job *job, uint32_t index)
@@ -371,17 +375,40 @@ static struct leavings *add_left(struct daemon *d, const char *job, const char *
     return left;
 }
 
+/* All that the job has there goes. */
+static void leave(struct daemon *d, const struct daemon_job *job, const char *root)
+{
+    struct daemon_node *node = next_node(d);
+
+    add_left(d, job->id, root);
+    store_left(d);
+    if (node)
+        discard_results(d, node, job->id, root, NULL);
+}
+
 void results_of_ended_job(struct daemon *d, struct daemon_job *job)
 {
-    struct daemon_node *node;
+    if (has_any(job))
+        leave(d, job, root_of(d, job));
+}
 
-    if (!has_any(job))
+/* One without a spec may have some, where its options say; none if these are damaged as well. */
+void results_of_damaged_job(struct daemon *d, struct daemon_job *job)
+{
+    struct doc_file f = {0};
+    struct spec_error err;
+    const struct doc *root;
+
+    if (job->spec.job) {
+        results_of_ended_job(d, job);
         return;
-    add_left(d, job->id, root_of(d, job));
-    store_left(d);
-    node = next_node(d);
-    if (node)
-        discard_results(d, node, job->id, root_of(d, job), NULL);
+    }
+    if (doc_parse("options", job->options_json, strlen(job->options_json), 1, &f, &err) == 0) {
+        root = doc_get(f.root, ROOT_OPTION);
+        leave(d, job,
+              root && root->kind == DOC_STRING ? path_of_option(root->text) : default_root(d));
+    }
+    doc_free(&f);
 }
 
 void results_node_back(struct daemon *d, struct daemon_node *node)

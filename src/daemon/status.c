@@ -71,7 +71,9 @@ static void vertices(const struct daemon_job *job, struct json *j)
 
         pliant_vertex_bounds(job->sched, (pliant_vertex_id){v}, &min, &max);
         json_begin(j, vertex_name(job, v), '{');
-        json_uint(j, "parallelism", pliant_parallelism(job->sched, (pliant_vertex_id){v}));
+        json_uint(j, "parallelism",
+                  job->ended_unix_ms ? job->ran[v - 1]
+                                     : pliant_parallelism(job->sched, (pliant_vertex_id){v}));
         json_uint(j, "desired", max);
         json_begin(j, "bounds", '[');
         json_uint(j, NULL, min);

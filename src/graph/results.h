@@ -4,10 +4,15 @@
  * attempt gets its slot until the attempt fails or is canceled, is reset, its node is lost, or the
  * result is released. Only a tracked one can be read again.
  *
+ * Where results outlive their nodes (pliant.results.outlive-nodes) none is on one, and losing a
+ * node loses nothing of what has finished.
+ *
  * Shapes  by partition: first_partition[edge] + producer's subtask; a pipelined edge has none.
- * Nodes are rows of the pool Cost    what a task begins or loses: its edges; to find what is on a
- * node: what is there Owner   results_free(); the topology is borrowed Errors  -ENOMEM Source
- * sections 1.4 and 2 of the rules of failover
+ *         Nodes are rows of the pool
+ * Cost    what a task begins or loses: its edges; to find what is on a node: what is there
+ * Owner   results_free(); the topology is borrowed
+ * Errors  -ENOMEM
+ * Source  sections 1.4 and 2 of the rules of failover
  */
 #ifndef PLIANT_GRAPH_RESULTS_H
 #define PLIANT_GRAPH_RESULTS_H
@@ -24,7 +29,7 @@ struct held {
 struct results {
     const struct topology *topology;
     const struct pliant_alloc *alloc;
-    bool outlive; /* their nodes: none is on one */
+    bool outlive; /* none is on a node */
     uint32_t n_partitions;
     size_t cap_tasks, cap_partitions, cap_nodes;
     uint32_t *first_partition; /* [edges] */

@@ -64,6 +64,7 @@ static const struct message_kind kinds[] = {
     KIND(RECORD,           VIEWER,    1 * KIB),
     KIND(SHUTDOWN,         OPERATOR,  1 * KIB),
     KIND(SNAPSHOT,         VIEWER,    1 * KIB),
+    KIND(REMOVE,           OPERATOR,  1 * KIB),
 
     KIND(EVENT,            NONE,      1 * MIB),
 };

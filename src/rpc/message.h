@@ -63,6 +63,7 @@ enum message_type {
     MESSAGE_RECORD,
     MESSAGE_SHUTDOWN,
     MESSAGE_SNAPSHOT,
+    MESSAGE_REMOVE,
     MESSAGE_EVENT = 200,
 };
 

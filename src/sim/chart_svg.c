@@ -18,6 +18,7 @@
 #include "sim/totals.h"
 
 #define WIDTH 1200
+#define TITLE_LETTERS 36 /* of the job, and of the trace */
 #define HEIGHT 420
 #define LEFT 128
 #define RIGHT 1176 /* of the plot */
@@ -84,10 +85,10 @@ static void head(const struct drawing *d, FILE *out)
             "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
             "<text x=\"24\" y=\"30\" font-size=\"18\" font-weight=\"bold\" fill=\"#111\">",
             WIDTH, HEIGHT);
-    svg_text(out, pliant_job_name(d->o->job));
+    svg_short_text(out, pliant_job_name(d->o->job), TITLE_LETTERS);
     if (d->o->trace) {
         fputs(" <tspan font-weight=\"normal\">on ", out);
-        svg_text(out, d->o->trace);
+        svg_short_text(out, d->o->trace, TITLE_LETTERS);
         fputs("</tspan>", out);
     }
     fprintf(out,

@@ -8,6 +8,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+enum { GIVERS_MANY = 64 };
+
 struct cluster_name {
     UT_hash_handle hh;
     uint32_t row;
@@ -99,8 +101,8 @@ struct cluster_node *cluster_join(struct cluster *c, const char *name, uint64_t 
         mem_free(c->alloc, entry);
         return NULL;
     }
-    *node = (struct cluster_node){
-        .name = entry, .incarnation = incarnation, .slots = slots, .slow = 1, .waits = node->waits};
+    *node =
+        (struct cluster_node){.name = entry, .incarnation = incarnation, .slots = slots, .slow = 1};
     c->held += slots;
     return node;
 }
@@ -113,6 +115,7 @@ void cluster_leave(struct cluster *c, struct cluster_node *node)
     mem_free(c->alloc, node->name);
     node->name = NULL;
     node->aside = 0;
+    c->givers_gone += node->waits;
     c->unused.v[c->unused.n++] = cluster_row(c, node);
 }
 
@@ -124,19 +127,29 @@ void cluster_drain(struct cluster *c, struct cluster_node *node)
     c->held -= node->slots - node->aside;
 }
 
+/* Only those who wait and are still there. */
+static void close_ranks(struct cluster *c)
+{
+    size_t n = 0;
+
+    for (size_t i = c->givers_first; i < c->givers.n; i++)
+        if (cluster_at(c, c->givers.v[i].row, c->givers.v[i].incarnation))
+            c->givers.v[n++] = c->givers.v[i];
+    c->givers.n = n;
+    c->givers_first = c->givers_gone = 0;
+}
+
 /* Line up for cluster_offer(). */
 static int line_up(struct cluster *c, struct cluster_node *node)
 {
     if (node->waits)
         return 0;
-    if (c->givers_first > 64 && c->givers_first > c->givers.n / 2) {
-        c->givers.n -= c->givers_first;
-        memmove(c->givers.v, c->givers.v + c->givers_first, c->givers.n * sizeof *c->givers.v);
-        c->givers_first = 0;
-    }
+    if (c->givers_first + c->givers_gone > GIVERS_MANY &&
+        c->givers_first + c->givers_gone > c->givers.n / 2)
+        close_ranks(c);
     if (!vec_push(c->alloc, &c->givers))
         return -ENOMEM;
-    c->givers.v[c->givers.n - 1] = cluster_row(c, node);
+    c->givers.v[c->givers.n - 1] = (struct cluster_giver){cluster_row(c, node), node->incarnation};
     node->waits = true;
     return 0;
 }
@@ -162,8 +175,16 @@ int cluster_put_aside(struct cluster *c, struct cluster_node *node, uint32_t slo
 uint32_t cluster_offer(struct cluster *c, uint64_t wanted, struct cluster_node **ret)
 {
     while (wanted > 0 && c->givers_first < c->givers.n) {
-        struct cluster_node *node = &c->rows.v[c->givers.v[c->givers_first]];
-        uint32_t n = node->aside < wanted ? node->aside : (uint32_t)wanted;
+        const struct cluster_giver *giver = &c->givers.v[c->givers_first];
+        struct cluster_node *node = cluster_at(c, giver->row, giver->incarnation);
+        uint32_t n;
+
+        if (!node) { /* it has left */
+            c->givers_first++;
+            c->givers_gone--;
+            continue;
+        }
+        n = node->aside < wanted ? node->aside : (uint32_t)wanted;
 
         if (node->draining || n == node->aside) {
             /* it lines up again when its drain is withdrawn or it gets more back */

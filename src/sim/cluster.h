@@ -28,13 +28,20 @@ struct cluster_node {
     bool waits; /* stands in `givers` */
 };
 
+/* One life of a node that the job gave slots back of. */
+struct cluster_giver {
+    uint32_t row;
+    uint64_t incarnation;
+};
+
 struct cluster {
     const struct pliant_alloc *alloc;
     struct cluster_nodes VEC(struct cluster_node) rows;
-    struct cluster_ids VEC(uint32_t) unused, givers; /* givers: a queue from givers_first on */
-    size_t givers_first;
-    struct cluster_name *names; /* hash: name -> row */
-    uint64_t held;              /* slots that the job may place work on: not aside, not draining */
+    struct cluster_ids VEC(uint32_t) unused;
+    struct cluster_givers VEC(struct cluster_giver) givers; /* a queue from givers_first on */
+    size_t givers_first, givers_gone; /* gone: of the queue, those that have left */
+    struct cluster_name *names;       /* hash: name -> row */
+    uint64_t held; /* slots that the job may place work on: not aside, not draining */
 };
 
 void cluster_init(struct cluster *c, const struct pliant_alloc *alloc);

@@ -1,6 +1,7 @@
 /* compare.c - see compare.h */
 #include "sim/compare.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #define STABILIZATION ADAPTIVE "executing.resource-stabilization-timeout"
 #define POLICY "pliant.rescale.policy"
 #define INTERVAL "execution.checkpointing.interval"
+#define ADAPTIVE_INTERVAL "pliant.checkpoint.interval"
 
 /* ---- who is compared ---------------------------------------------------------------------- */
 
@@ -30,7 +32,7 @@ const struct compare_policy compare_policies[] = {
      .settings = {{POLICY, "parallelism-change"}, {"scheduler-mode", "reactive"}}},
     {.name = "flink-stab0", .settings = {{POLICY, "parallelism-change"}, {STABILIZATION, "0 s"}}},
     {.name = "worth",
-     .settings = {{POLICY, "worth"}, {"pliant.checkpoint.interval", "auto"}},
+     .settings = {{POLICY, "worth"}, {ADAPTIVE_INTERVAL, "auto"}},
      .learns = true},
     {.name = "own", .own = true},
 };
@@ -40,13 +42,16 @@ const struct compare_cost compare_costs[] = {
     {5000, 60000, 500}, {30000, 60000, 3000}, {30000, 300000, 3000}, {120000, 300000, 12000},
 };
 
-/* When to rescale: what the job says about it is left aside. */
+/* When to rescale, and by which checkpoints: what the job says about it is left aside. */
 static const char *const compared[] = {
     POLICY, "scheduler-mode", COOLDOWN, STABILIZATION,
     ADAPTIVE "rescale-trigger.max-delay",
     ADAPTIVE "rescale-trigger.max-checkpoint-failures",
     ADAPTIVE "rescale-trigger.active-checkpoint.enabled",
     ADAPTIVE "rescale.resource-stabilization-timeout",
+    ADAPTIVE_INTERVAL,
+    "pliant.checkpoint.min-interval",
+    "pliant.checkpoint.max-interval",
 };
 
 /* The same for all, so that only the decisions differ. */
@@ -56,6 +61,7 @@ static const struct compare_setting common[] = {
     {"restart-strategy.type", "fixed-delay"},
     {"restart-strategy.fixed-delay.delay", "0 s"},
     {"restart-strategy.fixed-delay.attempts", "2147483647"},
+    {"pliant.checkpoint.periodic", "true"},
     {"execution.checkpointing.min-pause", "0 s"},
     {"execution.checkpointing.timeout", "1000 d"},
     {"execution.checkpointing.tolerable-failed-checkpoints", "-1"},
@@ -231,16 +237,35 @@ int compare_find_own(const struct compare *c, struct compare_own *ret, struct sp
     struct options o = {0};
     struct compare_own own = {.interval_ms = PLIANT_UNSET};
     int r = gather_own(c, &o, err);
-    size_t n = o.settings.n;
 
+    static_assert(N(compared) <= COMPARE_OWN_MAX, "they need not be counted");
     if (!r && *options_text(&o, INTERVAL))
         own.interval_ms = options_duration_ms(&o, INTERVAL);
-    for (size_t i = 0; i < N(compared); i++)
+    for (size_t i = 0; i < N(compared); i++) {
+        size_t n = o.settings.n;
+
         options_forget(&o, compared[i]);
-    own.timing = o.settings.n < n;
+        if (o.settings.n < n)
+            own.keys[own.n_keys++] = compared[i];
+    }
     options_free(&o);
     if (!r)
         *ret = own;
+    return r;
+}
+
+int compare_defines(const struct compare *c, const char *key, bool *ret, struct spec_error *err)
+{
+    struct options o = {0};
+    int r = 0;
+    size_t n;
+
+    for (size_t i = 0; !r && i < c->n_defines; i++)
+        r = options_define(&o, c->defines[i], err);
+    n = o.settings.n;
+    options_forget(&o, key);
+    *ret = o.settings.n < n;
+    options_free(&o);
     return r;
 }
 

@@ -7,8 +7,8 @@
  *     compare_free(&c); compare_job_free(&job);
  *
  * All drive the same core on the same simulated cluster; a policy is nothing but options. What the
- * job's own options say about when to rescale is left aside, since that is what is compared; it is
- * a policy of its own.
+ * job's own options say about when to rescale and when to take checkpoints is left aside, since
+ * that is what is compared; it is a policy of its own.
  *
  * Shapes  a cell is a tape at a cost: index tape * n_costs + cost
  *         bounds[n_cells]; results[n_cells * n_policies], cell by cell
@@ -36,7 +36,7 @@ struct compare_policy {
     const char *name;
     struct compare_setting settings[COMPARE_SETTINGS]; /* up to one without key */
     bool learns; /* adapts to what it sees; else it is fixed */
-    bool own;    /* what the job says about when to rescale counts, and its checkpoint interval */
+    bool own;    /* what the job says about when to rescale and to take checkpoints counts */
 };
 
 /* The last of them, "own", is what the job and the option file say. */
@@ -101,9 +101,12 @@ struct compare {
     struct compare_result *results;
 };
 
+#define COMPARE_OWN_MAX 16
+
 /* What file and job say of what the policies do else. */
 struct compare_own {
-    bool timing;         /* when to rescale */
+    const char *keys[COMPARE_OWN_MAX]; /* about when to rescale, and the interval of auto */
+    size_t n_keys;
     int64_t interval_ms; /* of checkpoints; PLIANT_UNSET: nothing */
 };
 int compare_find_own(const struct compare *c, struct compare_own *ret, struct spec_error *err);
@@ -113,6 +116,9 @@ size_t compare_pieces(const struct compare *c);
 
 int compare_run(struct compare *c, struct spec_error *err);
 void compare_free(struct compare *c);
+
+/* Does -D say something about an option? */
+int compare_defines(const struct compare *c, const char *key, bool *ret, struct spec_error *err);
 
 /* One of the runs again, watched. */
 int compare_watch(const struct compare *c, size_t tape, size_t cost, size_t policy,

@@ -7,6 +7,7 @@
 
 #include "sim/time_text.h"
 #include "spec/json_out.h"
+#include "util/utf8.h"
 
 #define NAMES_MIN 26 /* of the column of names */
 #define NAME_MAX 44
@@ -123,9 +124,20 @@ static int names_width(const struct compare *c)
     size_t most = NAMES_MIN;
 
     for (size_t i = 0; i < c->n_tapes; i++)
-        if (strlen(c->tapes[i].name) > most)
-            most = strlen(c->tapes[i].name);
+        if (utf8_letters(c->tapes[i].name) > most)
+            most = utf8_letters(c->tapes[i].name);
     return (int)(most < NAME_MAX ? most : NAME_MAX);
+}
+
+/* printf() pads and cuts by the byte. */
+static void put_name(const struct compare *c, FILE *out, const char *name)
+{
+    size_t width = (size_t)names_width(c), letters = utf8_letters(name);
+    bool whole = letters <= width;
+    size_t n = whole ? strlen(name) : utf8_first(name, width - 3);
+
+    fprintf(out, "  %.*s%s%*s", (int)n, name, whole ? "" : "...",
+            whole ? (int)(width - letters) : 0, "");
 }
 
 static void heading(const struct compare *c, FILE *out, const char *title)
@@ -138,7 +150,7 @@ static void heading(const struct compare *c, FILE *out, const char *title)
 
 static void shares(const struct compare *c, FILE *out, const char *name, size_t tape, size_t cost)
 {
-    fprintf(out, "  %-*.*s", names_width(c), names_width(c), name);
+    put_name(c, out, name);
     for (size_t p = 0; p < c->n_policies; p++)
         fprintf(out, "%*.3f", column(c, p), compare_mean(c, p, tape, cost));
     fputc('\n', out);
@@ -204,8 +216,8 @@ static void verdict(const struct compare *c, FILE *out)
             "\n%s leaves %.3f of the bound undone, %s, the best of the fixed, %.3f: %.2f of it.\n",
             name, 1 - compare_mean(c, v.policy, COMPARE_ALL, COMPARE_ALL), c->policies[v.best].name,
             1 - compare_mean(c, v.best, COMPARE_ALL, COMPARE_ALL), v.regret);
-    fprintf(out, "Where it does worst against the best fixed one it is %.3f %s of %s: %s, %s.\n",
-            v.worst < 0 ? -v.worst : v.worst, v.worst < 0 ? "behind" : "ahead",
+    fprintf(out, "Where it does worst against the best fixed one it is %.3f %s %s: %s, %s.\n",
+            v.worst < 0 ? -v.worst : v.worst, v.worst < 0 ? "behind" : "ahead of",
             c->policies[v.by].name, c->tapes[v.cell / c->n_costs].name,
             cost_text(&c->costs[v.cell % c->n_costs], cost, sizeof cost));
 }
@@ -223,9 +235,9 @@ int compare_text(const struct compare *c, FILE *out)
 
     fprintf(out,
             "Work done, as a share of what a scheduler that knows the future could do at most\n"
-            "(%zu trace%s at %zu cost%s, up to %" PRIu32 " slots)\n",
+            "(%zu trace%s at %zu cost%s, up to %" PRIu32 " slot%s)\n",
             c->n_tapes, c->n_tapes == 1 ? "" : "s", c->n_costs, c->n_costs == 1 ? "" : "s",
-            c->job->n_speeds - 1);
+            c->job->n_speeds - 1, c->job->n_speeds == 2 ? "" : "s");
     overall(c, out);
     counts(c, out);
     heading(c, out, "by trace");

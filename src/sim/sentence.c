@@ -335,6 +335,14 @@ void sentence_of_refusal(FILE *out, const struct view *v, const struct pliant_ac
         fprintf(out, " (%s)", pliant_job_vertex_name(v->job, a->refused.vertex));
 }
 
+void sentence_slot_seconds(FILE *out, int64_t slot_ms)
+{
+    if (slot_ms >= 10000)
+        fprintf(out, "%" PRId64, slot_ms / 1000);
+    else
+        fprintf(out, "%g", (double)slot_ms / 1000);
+}
+
 void sentence_of_judgement(FILE *out, const struct pliant_action *a)
 {
     static const char *const follows[] = {
@@ -346,9 +354,9 @@ void sentence_of_judgement(FILE *out, const struct pliant_action *a)
         [PLIANT_JUDGED_COST] = "not yet",
     };
 
-    fprintf(out,
-            "%" PRIu32 " -> %" PRIu32 " would bring %" PRId64 " slot-seconds and cost %" PRId64
-            ": %s",
-            a->judged.from, a->judged.to, a->judged.gain / 1000, a->judged.cost / 1000,
-            follows[a->flag[0]]);
+    fprintf(out, "%" PRIu32 " -> %" PRIu32 " would bring ", a->judged.from, a->judged.to);
+    sentence_slot_seconds(out, a->judged.gain);
+    fputs(" slot-seconds and cost ", out);
+    sentence_slot_seconds(out, a->judged.cost);
+    fprintf(out, ": %s", follows[a->flag[0]]);
 }

@@ -17,6 +17,9 @@
 /* Why this state was left for the next one. `a` is a STATE_CHANGED action of the view's step. */
 void sentence_of_change(FILE *out, const struct view *v, const struct pliant_action *a);
 
+/* Slot-ms as slot-seconds: whole ones, and what is small to the ms. */
+void sentence_slot_seconds(FILE *out, int64_t slot_ms);
+
 /* What a rescale would bring and cost, and what follows. `a` is a RESCALE_JUDGED action. */
 void sentence_of_judgement(FILE *out, const struct pliant_action *a);
 

@@ -1,11 +1,14 @@
 /* svg.c - see svg.h */
 #include "sim/svg.h"
 
-#include "sim/time_text.h"
+#include <string.h>
 
-void svg_text(FILE *out, const char *s)
+#include "sim/time_text.h"
+#include "util/utf8.h"
+
+static void put(FILE *out, const char *s, size_t n)
 {
-    for (; *s; s++) {
+    for (const char *end = s + n; s < end; s++) {
         if (*s == '&')
             fputs("&amp;", out);
         else if (*s == '<')
@@ -17,6 +20,20 @@ void svg_text(FILE *out, const char *s)
         else
             fputc(*s, out);
     }
+}
+
+void svg_text(FILE *out, const char *s)
+{
+    put(out, s, strlen(s));
+}
+
+void svg_short_text(FILE *out, const char *s, size_t letters)
+{
+    bool whole = utf8_letters(s) <= letters;
+
+    put(out, s, utf8_first(s, whole ? letters : letters - 1));
+    if (!whole)
+        fputs("&#8230;", out);
 }
 
 uint32_t svg_round_step(uint32_t most)

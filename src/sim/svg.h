@@ -12,6 +12,10 @@
 /* Text with what XML gives a meaning escaped, and without control characters. */
 void svg_text(FILE *out, const char *s);
 
+/* The same where there is room for so many letters, 2 at least: of a longer text what fits, and
+ * dots. */
+void svg_short_text(FILE *out, const char *s, size_t letters);
+
 /* 1, 2 or 5 times a power of ten, so that there are at most 5 steps up to `most`. */
 uint32_t svg_round_step(uint32_t most);
 

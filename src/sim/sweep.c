@@ -60,7 +60,7 @@ struct search {
     struct compare_cost *costs; /* [base->n_costs], scratch */
     struct spec_error *err;
     size_t tried;
-    unsigned options;           /* bits */
+    unsigned fixed, options;    /* bits: by -D; that are searched */
     struct sweep_point present; /* the best so far, from this start */
 };
 
@@ -260,13 +260,48 @@ static const struct compare_policy *policy_named(const char *name)
     return NULL;
 }
 
+/* What a start says, -D must not. */
+static int refuse_defined(struct search *s)
+{
+    static const char *const keys[] = {"pliant.rescale.policy", "pliant.checkpoint.interval",
+                                       "scheduler-mode"};
+    bool defined = false;
+    size_t i;
+    int r = 0;
+
+    for (i = 0; !r && !defined && i < N(keys); i++)
+        r = compare_defines(s->base, keys[i], &defined, s->err);
+    if (!r && defined) {
+        snprintf(s->err->text, sizeof s->err->text,
+                 "-D: %s: sweep searches it; 'pliant-sim compare' tells what one choice comes to",
+                 keys[i - 1]);
+        r = -EINVAL;
+    }
+    return r;
+}
+
+static int find_fixed(struct search *s)
+{
+    unsigned limits = 1u << SWEEP_MIN_INTERVAL | 1u << SWEEP_MAX_INTERVAL;
+    int r = 0;
+
+    for (int i = 0; !r && i < SWEEP_OPTIONS; i++) {
+        bool defined;
+
+        r = compare_defines(s->base, searched[i].key, &defined, s->err);
+        s->fixed |= !r && defined ? 1u << i : 0;
+    }
+    if (s->fixed & limits)
+        s->fixed |= limits; /* so that they stay in order */
+    return r;
+}
+
 static int search_all(struct search *s, struct sweep *found)
 {
-    struct compare_own own;
-    int r = compare_find_own(s->base, &own, s->err);
+    int r = compare_find_own(s->base, &found->set, s->err);
 
     if (!r) {
-        found->own.values[SWEEP_INTERVAL] = own.interval_ms;
+        found->own.values[SWEEP_INTERVAL] = found->set.interval_ms;
         r = try_points(s, &found->own, 1);
     }
     for (size_t i = 0; !r && i < N(starts); i++) {
@@ -277,7 +312,7 @@ static int search_all(struct search *s, struct sweep *found)
             continue;
         *start = start_at(policy);
         r = try_points(s, start, 1);
-        s->options = starts[i].options;
+        s->options = starts[i].options & ~s->fixed;
         s->present = *start;
         r = r ? r : search(s);
         if (!r && (found->n_starts++ == 0 || s->present.share > found->best.share))
@@ -294,7 +329,9 @@ int sweep(const struct compare *base, struct sweep *ret, struct spec_error *err)
     int r;
 
     s.costs = mem_zero(NULL, base->n_costs, sizeof *s.costs);
-    r = s.costs ? search_all(&s, &found) : -ENOMEM;
+    r = s.costs ? refuse_defined(&s) : -ENOMEM;
+    r = r ? r : find_fixed(&s);
+    r = r ? r : search_all(&s, &found);
     mem_free(NULL, s.costs);
     if (!r)
         *ret = found;

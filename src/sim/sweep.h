@@ -6,7 +6,7 @@
  * the default stays.
  *
  * Owner   plain values
- * Errors  those of compare_run()
+ * Errors  those of compare_run(); -EINVAL: -D fixes the policy
  */
 #ifndef PLIANT_SIM_SWEEP_H
 #define PLIANT_SIM_SWEEP_H
@@ -39,13 +39,15 @@ struct sweep_point {
 
 struct sweep {
     struct sweep_point own;                  /* what the job's own options come to */
+    struct compare_own set;                  /* and what they say */
     struct sweep_point starts[SWEEP_STARTS]; /* policies with nothing else set; Flink's first */
     size_t n_starts;
     struct sweep_point best;
     size_t tried; /* sets of options */
 };
 
-/* `base` has all but policies and results; its progress is told how many sets were tried. */
+/* `base` has all but policies and results; its progress is told how many sets were tried. What -D
+ * says is not searched; the policy and who chooses the checkpoint interval must be left to it. */
 int sweep(const struct compare *base, struct sweep *ret, struct spec_error *err);
 
 struct sweep_texts {

@@ -2,6 +2,7 @@
 #include "spec/job_spec.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdalign.h>
 #include <stdio.h>
 #include <string.h>
@@ -614,6 +615,16 @@ static const struct doc *element(const struct doc *map, const char *key, uint32_
     return c;
 }
 
+/* The core's text may begin with the item; here the place in the file names it. */
+static const char *text_behind_item(const struct pliant_error *why, const char *list)
+{
+    char item[32];
+    size_t n = (size_t)snprintf(item, sizeof item, "%s[%" PRIu32 "]", list, why->item);
+
+    return strncmp(why->text, item, n) == 0 ? why->text + n + strspn(why->text + n, ": ")
+                                            : why->text;
+}
+
 int job_spec_error(const struct doc_file *f, const struct doc *map, const struct pliant_error *why,
                    struct spec_error *err)
 {
@@ -628,7 +639,7 @@ int job_spec_error(const struct doc_file *f, const struct doc *map, const struct
         at = doc_get(map, "worker_group") ? doc_get(map, "worker_group")
                                           : element(map, list, why->item);
     field = at ? doc_get(at, why->field) : NULL;
-    return doc_error(f, field ? field : at, err, "%s", why->text);
+    return doc_error(f, field ? field : at, err, "%s", text_behind_item(why, list));
 }
 
 static int make_job(struct decoder *d, const struct doc *map)

@@ -104,6 +104,12 @@ void codec_array(struct codec *c, uint32_t *v, size_t n)
         CODEC(c, v[i]);
 }
 
+void codec_deadline(struct codec *c, struct deadline *d)
+{
+    CODEC(c, d->at_ms);
+    CODEC(c, d->made);
+}
+
 uint64_t codec_sum(const uint8_t *bytes, size_t n)
 {
     return fnv_add(FNV_START, bytes, n);

@@ -12,6 +12,7 @@
 #ifndef PLIANT_STATES_CODEC_H
 #define PLIANT_STATES_CODEC_H
 
+#include "util/deadline.h"
 #include "util/vec.h"
 
 struct codec {
@@ -41,6 +42,7 @@ void codec_text(struct codec *c, char **text, size_t max);
 /* A count of things of at least `size_each` bytes in the block. */
 void codec_count(struct codec *c, size_t *count, size_t size_each);
 void codec_array(struct codec *c, uint32_t *v, size_t n);
+void codec_deadline(struct codec *c, struct deadline *d);
 
 /* Reading: is it in order? else -EINVAL. Writing: nothing. */
 void codec_expect(struct codec *c, bool condition);

@@ -29,6 +29,26 @@ static inline size_t utf8_length(const char *s, size_t n)
     return length;
 }
 
+/* How many letters s has. */
+static inline size_t utf8_letters(const char *s)
+{
+    size_t n = 0;
+
+    for (; *s; s++)
+        n += !utf8_continues(*s);
+    return n;
+}
+
+/* The bytes of its first letters; all of s if it has no more. */
+static inline size_t utf8_first(const char *s, size_t letters)
+{
+    size_t n = 0;
+
+    for (; s[n] && (letters > 0 || utf8_continues(s[n])); n++)
+        letters -= !utf8_continues(s[n]);
+    return n;
+}
+
 /* Where to cut s, which has more than n bytes, to keep n at most and no part of a letter. */
 static inline size_t utf8_cut(const char *s, size_t n)
 {

@@ -155,6 +155,26 @@ class CommandTest(unittest.TestCase):
         ):
             self.assertEqual(self.run_it(*command, **env)[0], code, command)
 
+    def test_tells_edges_between_the_same_vertices_apart(self):
+        _, dst, env = self.edges()
+        outputs = [
+            {"edge": n, "to": "dst", "dir": f"{dst}{n}", "subpartitions": n} for n in (2, 5)
+        ]
+        with open(env["PLIANT_OUTPUTS"], "w") as file:
+            json.dump(outputs, file)
+        self.assertEqual(self.good("outputs", "--to", "dst", **env), f"{dst}2\n{dst}5\n")
+        self.assertEqual(self.good("outputs", "--edge", "5", **env), f"{dst}5\n")
+        self.assertEqual(self.run_it("outputs", "--edge", "3", **env)[0], 1)
+        self.assertEqual(self.good("inputs", "--edge", "3", **env).count("\n"), 2)
+        self.assertEqual(self.run_it("inputs", "--edge", "4", **env)[0], 1)
+        code, out, err = self.run_it("output-sizes", "--to", "dst", "1", "2", **env)
+        self.assertEqual((code, out, "edges 2 and 5" in err), (2, "", True), err)
+        self.good("output-sizes", "--to", "dst", "--edge", "5", "1", "2", "3", "4", "5", **env)
+        self.good("output-sizes", "--to", "dst", "--edge", "2", "1", "2", **env)
+        told = [(line["edge"], len(line["bytes"])) for line in self.agent.ops("output")]
+        self.assertEqual(told, [(5, 5), (2, 2)])
+        self.assertEqual(self.run_it("output-sizes", "--to", "dst", "--edge", "x", "1", **env)[0], 2)
+
     def test_lists_what_to_restore(self):
         env = {**SUBTASK, "PLIANT_RESTORE": "/c/0-3:/c/1-3"}
         self.assertEqual(self.good("restore-parts", **env), "32-42 /c/0-3\n43-63 /c/1-3\n")

@@ -154,10 +154,14 @@ must_show "$id  count  CANCELED" pliantctl list --all
 must_show "no jobs" pliantctl list
 must_show "CANCELED" pliantctl status "$id"
 ends_with 1 pliantctl status count
+ends_with 1 pliantctl remove count # a name that no job has any more
 for pid in $watch $watch_json $follow; do
     wait $pid || fail "a follower ends with $?: $(tail -n 3 "$dir/follow")"
 done
 grep -q '"change":"ended"\|"to":"CANCELED"' "$dir/watch.json" || fail "$(tail -n 5 "$dir/watch.json")"
+must_show "$id: removed" pliantctl remove "${id:0:8}"
+must_show "$id: there is no such job" pliantctl remove "$id"
+must_show "no jobs" pliantctl list --all
 ends_with 0 pliantctl shutdown
 wait $daemon || fail "pliantd ends with $?"
 

@@ -77,6 +77,8 @@ static const struct {
     {{"stop", "wc"}, MESSAGE_STOP_JOB, "{\"job\":\"wc\",\"drain\":false}", "{\"savepoint\":\"/d/1\"}", {"/d/1\n"}},
     {{"savepoint", "wc", "--cancel"}, MESSAGE_SAVEPOINT, "{\"job\":\"wc\",\"cancel\":true}", "{\"savepoint\":\"/sp/2\"}", {"/sp/2\n"}},
     {{"checkpoint", "wc"}, MESSAGE_TAKE_CHECKPOINT, "{\"job\":\"wc\"}", "{}", {"asked for"}},
+    {{"remove", JOB}, MESSAGE_REMOVE, "{\"job\":\"" JOB "\",\"force\":false}", "{\"job\":\"" JOB "\",\"removed\":true}", {JOB ": removed\n"}},
+    {{"remove", JOB, "--force"}, MESSAGE_REMOVE, "{\"job\":\"" JOB "\",\"force\":true}", "{\"job\":\"" JOB "\",\"removed\":false}", {JOB ": there is no such job\n"}},
     {{"drain", "n1"}, MESSAGE_DRAIN_NODE, "{\"node\":\"n1\",\"reason\":\"upgrade\"}", "{}", {"n1 drains\n"}},
     {{"drain", "n1", "--deadline", "2 min", "--reason", "preemption"}, MESSAGE_DRAIN_NODE,
      "{\"node\":\"n1\",\"deadline_ms\":120000,\"reason\":\"preemption\"}", "{}", {"n1 drains\n"}},
@@ -317,7 +319,7 @@ Test(ctl, has_each_command_and_option_in_its_manual)
         cr_assert(ctl(WORDS(name, "--help")) == 0);
         expect_options_in(manual, f.out.text);
     }
-    cr_expect(eq(sz, n, 22));
+    cr_expect(eq(sz, n, 23));
 }
 
 Test(ctl, finds_the_options_of_each_program_in_its_manual)
@@ -741,7 +743,7 @@ static void tell_events(struct fake *fake)
         fake_event(fake, EVENT("task", OF_JOB ",\"vertex\":\"src\",\"subtask\":0,\"attempt\":3,"
                                               "\"node\":\"n1\",\"state\":\"FAILED\",\"cause\":"
                                               "\"exit code 3\""));
-    } else if (fake->stage == 1 && fake_count(fake, MESSAGE_SNAPSHOT) > 1) {
+    } else if (fake->stage == 1 && fake_count(fake, MESSAGE_STATUS) > 2) {
         fake->stage = 2;
         fake->sequence = 100; /* beyond what the snapshot says: seen as missed, not lost */
         fake_event(fake, ENDED);

@@ -253,6 +253,29 @@ Test(daemon, a_silent_agent_is_lost_after_the_heartbeat_timeout)
     cr_expect(attempt_on(a) >= 3);
 }
 
+/* All that the job waits for is there as soon as the second one says HELLO, with old tasks. */
+Test(daemon, what_a_node_still_runs_when_it_returns_is_stopped_before_anything_starts_there)
+{
+    struct fake_agent *a, *b;
+    char job[33];
+
+    service_open(&s, BRISK, "-D",
+                 "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout=1 h",
+                 NULL);
+    a = agent_join(&s, "n1", 2);
+    b = agent_join(&s, "n2", 2);
+    submit(&s, spec, job);
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 2 && agent_running(b) == 2);
+    a->silent = b->silent = true;
+    WAIT(&s, state_is(&s, job, "WaitingForResources"));
+    a->silent = false;
+    WAIT(&s, a->n_stop == 2 && agent_running(a) == 0);
+    b->silent = false;
+    WAIT(&s, runs_with(job, 4) && agent_running(a) == 2 && agent_running(b) == 2);
+    cr_expect(eq(u32, b->n_stop, 2));
+    cr_expect(eq(u32, a->n_double + b->n_double, 0));
+}
+
 Test(daemon, when_it_stood_still_no_agent_was_silent)
 {
     struct fake_agent *a, *b;
@@ -472,6 +495,152 @@ Test(daemon, a_damaged_job_is_kept_out_and_its_tasks_left_alone)
     cr_expect(eq(int, call(&s, MESSAGE_LIST, "{\"ended\":true}"), 0));
     expect_damaged(other);
     cr_expect(eq(int, call(&s, MESSAGE_SNAPSHOT, "{}"), 0));
+}
+
+/* Rows of any job, in any table. */
+static int64_t rows_of_all_jobs(void)
+{
+    char path[160];
+    sqlite3 *db;
+    sqlite3_stmt *q;
+    int64_t n;
+
+    snprintf(path, sizeof path, "%s/pliant.db", s.state_dir);
+    cr_assert(eq(int, sqlite3_open(path, &db), SQLITE_OK));
+    cr_assert(eq(int,
+                 sqlite3_prepare_v2(db,
+                                    "SELECT (SELECT count(*) FROM job) +"
+                                    " (SELECT count(*) FROM step) +"
+                                    " (SELECT count(*) FROM snapshot) +"
+                                    " (SELECT count(*) FROM slot) +"
+                                    " (SELECT count(*) FROM note WHERE job > 0) +"
+                                    " (SELECT count(*) FROM checkpoint)",
+                                    -1, &q, NULL),
+                 SQLITE_OK));
+    cr_assert(eq(int, sqlite3_step(q), SQLITE_ROW));
+    n = sqlite3_column_int64(q, 0);
+    sqlite3_finalize(q);
+    sqlite3_close(db);
+    return n;
+}
+
+static bool is_in_list(const char *job)
+{
+    const struct doc *row;
+
+    cr_assert(eq(int, call(&s, MESSAGE_LIST, "{\"ended\":true}"), 0));
+    for (row = doc_get(s.reply.root, "jobs")->child; row; row = row->next)
+        if (strcmp(doc_get(row, "job_id")->text, job) == 0)
+            return true;
+    return false;
+}
+
+static bool removed(const char *job, bool force)
+{
+    cr_assert(
+        eq(int,
+           call(&s, MESSAGE_REMOVE, "{\"job\":\"%s\",\"force\":%s}", job, force ? "true" : "false"),
+           0),
+        "%s", s.refusal.text);
+    cr_expect(eq(str, (char *)doc_get(s.reply.root, "job")->text, (char *)job));
+    return doc_get(s.reply.root, "removed")->truth;
+}
+
+Test(daemon, removes_a_damaged_job_if_it_is_told_so_twice)
+{
+    struct fake_agent *a, *b;
+    char job[33], next[33];
+
+    start_four(job, &a, &b);
+    service_kill(&s, SIGKILL);
+    damage_a_step();
+    service_start(&s);
+    a->welcome = b->welcome = false;
+    WAIT(&s, a->welcome && b->welcome);
+    submit(&s, spec, next); /* the slots are held by tasks that run */
+    service_pass(&s, 100);
+    cr_expect(eq(i64, status_number(&s, next, "slots", "used"), 0));
+    cr_expect(eq(int, call(&s, MESSAGE_REMOVE, "{\"job\":\"%s\"}", job), -EPROTO));
+    cr_expect(strstr(s.refusal.text, "--force") && strstr(s.refusal.text, "nonsense"), "%s",
+              s.refusal.text);
+    cr_expect(is_in_list(job) && agent_running(a) + agent_running(b) == 4);
+    cr_expect(removed(job, true));
+    cr_expect(is_in_list(job) == false);
+    WAIT(&s, a->n_stop + b->n_stop == 4 && runs_with(next, 4)); /* a real agent waits for the end */
+    service_kill(&s, SIGKILL);
+    service_start(&s);
+    cr_expect(is_in_list(job) == false && !removed(job, true));
+}
+
+Test(daemon, removes_a_job_whose_options_it_cannot_read)
+{
+    char job[33], path[160];
+    sqlite3 *db;
+
+    service_open(&s, BRISK, NULL);
+    submit(&s, spec, job);
+    service_kill(&s, SIGKILL);
+    snprintf(path, sizeof path, "%s/pliant.db", s.state_dir);
+    cr_assert(eq(int, sqlite3_open(path, &db), SQLITE_OK));
+    cr_assert(eq(int, sqlite3_exec(db, "UPDATE job SET options = '{\"x.y\":', spec = '['", 0, 0, 0),
+                 SQLITE_OK));
+    sqlite3_close(db);
+    service_start(&s);
+    cr_expect(is_in_list(job));
+    cr_expect(removed(job, true) && !removed(job, true));
+    service_kill(&s, SIGTERM);
+    cr_expect(eq(i64, rows_of_all_jobs(), 0));
+}
+
+/* Whenever it dies between request and reply: all of it is there, or nothing is. */
+Test(daemon, removes_all_of_a_job_or_nothing)
+{
+    struct fake_agent *a, *b;
+    char job[33], body[80];
+    bool there = true;
+
+    start_four(job, &a, &b);
+    service_kill(&s, SIGKILL);
+    damage_a_step();
+    service_start(&s);
+    for (int round = 0; there && round < 40; round++) {
+        snprintf(body, sizeof body, "{\"job\":\"%s\",\"force\":true}", job);
+        rpc_link_send(s.client, &(struct message_header){.type = MESSAGE_REMOVE, .sequence = 1},
+                      &(struct json){.v = body, .n = strlen(body)});
+        usleep((useconds_t)round * 100);
+        service_kill(&s, SIGKILL);
+        service_start(&s);
+        there = is_in_list(job);
+        if (there) {
+            cr_assert(eq(int, call(&s, MESSAGE_LIST, "{\"ended\":true}"), 0));
+            expect_damaged(job);
+        }
+    }
+    if (there)
+        cr_expect(removed(job, true));
+    a->welcome = b->welcome = false;
+    WAIT(&s, a->welcome && b->welcome && agent_running(a) + agent_running(b) == 0);
+    service_kill(&s, SIGTERM);
+    cr_expect(eq(i64, rows_of_all_jobs(), 0));
+}
+
+Test(daemon, removes_what_has_ended_and_nothing_that_lives)
+{
+    struct fake_agent *a, *b;
+    char job[33];
+
+    start_four(job, &a, &b);
+    cr_expect(eq(int, call(&s, MESSAGE_REMOVE, "{\"job\":\"%s\",\"force\":true}", job), -EPROTO));
+    cr_expect(strstr(s.refusal.text, "has not ended") != NULL, "%s", s.refusal.text);
+    cr_expect(runs_with(job, 4));
+    cr_assert(eq(int, call(&s, MESSAGE_CANCEL, "{\"job\":\"%s\"}", job), 0));
+    WAIT(&s, strcmp(status_text(&s, job, "job_status"), "CANCELED") == 0);
+    cr_expect(removed(job, false) && !removed(job, false));
+    cr_expect(eq(int, call(&s, MESSAGE_STATUS, "{\"job\":\"%s\"}", job), -EPROTO));
+    cr_expect(eq(int, call(&s, MESSAGE_REMOVE, "{\"job\":\"nobody\"}"), -EPROTO));
+    cr_expect(eq(str, s.refusal.code, "not-found"));
+    service_kill(&s, SIGTERM);
+    cr_expect(eq(i64, rows_of_all_jobs(), 0));
 }
 
 Test(daemon, starts_without_standard_descriptors) /* known trouble 130 */
@@ -722,6 +891,27 @@ Test(daemon, of_ended_jobs_the_newest_are_kept)
         service_kill(&s, again ? SIGKILL : SIGTERM);
         service_start(&s);
     }
+}
+
+Test(daemon, an_ended_job_is_kept_as_long_as_the_options_say)
+{
+    char job[33], young[33];
+
+    service_open(&s, BRISK, NULL);
+    submit(&s, spec, job);
+    cr_assert(eq(int, call(&s, MESSAGE_CANCEL, "{\"job\":\"%s\"}", job), 0));
+    WAIT(&s, strcmp(status_text(&s, job, "job_status"), "CANCELED") == 0);
+    service_kill(&s, SIGKILL);
+    service_pass(&s, 300);
+    s.args[s.n_args++] = "-D";
+    s.args[s.n_args++] = "pliant.daemon.ended-jobs-age=300 ms";
+    service_start(&s); /* it is too old already */
+    WAIT(&s, !is_in_list(job));
+    submit(&s, spec, young);
+    cr_assert(eq(int, call(&s, MESSAGE_CANCEL, "{\"job\":\"%s\"}", young), 0));
+    WAIT(&s, !is_in_list(young)); /* by its age alone, while nothing happens */
+    service_kill(&s, SIGTERM);
+    cr_expect(eq(i64, rows_of_all_jobs(), 0));
 }
 
 Test(daemon, an_agent_that_does_not_come_back_after_a_restart_is_lost)

@@ -889,7 +889,7 @@ Test(requests, whatever_they_say_the_daemon_answers_and_lives)
     joined("n1", 1);
     submit(&s, spec, job);
     WAIT(&s, runs_with(job, 1));
-    for (uint16_t type = MESSAGE_REPLY; type <= MESSAGE_SNAPSHOT; type++)
+    for (uint16_t type = MESSAGE_REPLY; type <= MESSAGE_REMOVE; type++)
         for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
             if (type == MESSAGE_SHUTDOWN && bodies[i][0] == '{' &&
                 strstr(bodies[i], "stop_jobs") == NULL)

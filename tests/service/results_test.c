@@ -2,6 +2,7 @@
 #include "service/harness.h"
 
 #include <stdlib.h>
+#include <sqlite3.h>
 #include <string.h>
 
 #define BRISK "-D", "heartbeat.interval=200 ms", "-D", "heartbeat.timeout=3 s"
@@ -303,6 +304,50 @@ Test(results, go_when_nobody_reads_them_any_more_and_all_at_the_end) /* [1.4] */
     WAIT(&s, agent->welcome);
     service_pass(&s, 300);
     cr_expect(eq(str, discards, ""));
+}
+
+Test(results, a_job_that_has_ended_shows_with_how_many_tasks_it_ran)
+{
+    begin_with_b();
+    service_kill(&s, SIGKILL); /* a has finished: of that only its core knows */
+    service_start(&s);
+    agent->welcome = false;
+    WAIT(&s, agent->welcome);
+    for (uint32_t i = 0; i < 3; i++)
+        end("b", i, DONE);
+    WAIT(&s, task_of("c", 0));
+    end("c", 0, DONE);
+    for (int again = 0; again < 2; again++) {
+        WAIT(&s, state_is(&s, job, "Finished"));
+        cr_expect(eq(i64, parallelism(&s, job, "a"), 2));
+        cr_expect(eq(i64, parallelism(&s, job, "b"), 3));
+        cr_expect(eq(i64, parallelism(&s, job, "c"), 1));
+        service_kill(&s, SIGKILL);
+        service_start(&s);
+    }
+}
+
+Test(results, of_a_damaged_job_go_with_it)
+{
+    char path[160];
+    sqlite3 *db;
+
+    service_open(&s, BRISK, "-D", "pliant.results.dir=file:///shared/results", NULL);
+    agent = agent_join(&s, "n1", 3);
+    agent->other = take_discard;
+    submit(&s, spec, job);
+    WAIT(&s, agent_running(agent) == 2);
+    service_kill(&s, SIGKILL);
+    snprintf(path, sizeof path, "%s/pliant.db", s.state_dir);
+    cr_assert(eq(int, sqlite3_open(path, &db), SQLITE_OK));
+    cr_assert(eq(int, sqlite3_exec(db, "UPDATE job SET spec = '['", NULL, NULL, NULL), SQLITE_OK));
+    sqlite3_close(db);
+    service_start(&s);
+    agent->welcome = false;
+    WAIT(&s, agent->welcome);
+    cr_assert(eq(int, call(&s, MESSAGE_REMOVE, "{\"job\":\"%s\",\"force\":true}", job), 0));
+    WAIT(&s, *discards && agent_running(agent) == 0);
+    cr_expect(strstr(discards, "/shared/results|all\n") == discards, "%s", discards);
 }
 
 /* ---- options ----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/sim.h"
+#include "driver.h"
 #include "util/prng.h"
 
 #define VERTICES_MAX 5
@@ -361,12 +361,6 @@ static int on_step(struct sim_observer *o, const struct sim_step *step)
     return 0;
 }
 
-static int on_end(struct sim_observer *o, int64_t end_ms, const struct pliant_sched *sched)
-{
-    (void)o, (void)end_ms, (void)sched;
-    return 0;
-}
-
 /* ---- runs ------------------------------------------------------------------------------- */
 
 struct run {
@@ -397,57 +391,27 @@ static void expect_answer(const struct watch *w)
     cr_expect_gt(had, 0u);
 }
 
-static void set(struct pliant_config *cfg, const char *name, const char *value)
-{
-    cr_assert_eq(pliant_config_set(cfg, name, value, NULL), 0, "%s", name);
-}
-
-static struct pliant_config config_of(const struct run *run)
-{
-    struct pliant_config cfg;
-
-    pliant_config_init(&cfg);
-    set(&cfg, "jobmanager.scheduler", "adaptive-batch");
-    set(&cfg, "execution.batch.adaptive.auto-parallelism.avg-data-volume-per-task", run->volume);
-    set(&cfg, "execution.batch.adaptive.auto-parallelism.max-parallelism", "400");
-    set(&cfg, "restart-strategy.type", "fixed-delay");
-    set(&cfg, "restart-strategy.fixed-delay.attempts", "1000000");
-    set(&cfg, "restart-strategy.fixed-delay.delay", run->delay);
-    set(&cfg, "slot.request.timeout", "1 h");
-    set(&cfg, "pliant.results.outlive-nodes", run->outlive ? "true" : "false");
-    cr_assert_eq(pliant_config_resolve(&cfg, NULL), 0);
-    return cfg;
-}
-
 /* Free the watch's vertices with forget(). */
 static struct watch survive(const struct run *run)
 {
-    struct spec_error err = {.text = ""};
-    struct doc_file doc;
-    struct job_spec job;
-    struct pliant_config cfg = config_of(run);
-    struct watch w = {.observer = {.on_step = on_step, .on_end = on_end},
+    struct driver d;
+    struct watch w = {.observer = {.on_step = on_step, .on_end = driver_no_end},
                       .outlive = run->outlive,
                       .lost_input = NOWHERE};
-    struct sim_observer *observers[] = {&w.observer};
 
-    cr_assert_eq(doc_parse("job", run->job, strlen(run->job), 1, &doc, &err), 0, "%s", err.text);
-    cr_assert_eq(job_spec_decode(&doc, doc.root, &job, &err), 0, "%s", err.text);
-    w.job = job.job;
-    w.n_vertices = pliant_job_vertices(job.job);
-    cr_assert_eq(sim_run(&(struct sim_setup){.cfg = &cfg,
-                                             .job = &job,
-                                             .latency = {.deploy_ms = 5, .cancel_ms = 20},
-                                             .events = run->events,
-                                             .n_events = run->n_events,
-                                             .until_ms = run->until_ms,
-                                             .observers = observers,
-                                             .n_observers = 1},
-                         &err),
-                 0, "%s", err.text);
+    driver_read(&d, run->job);
+    driver_set(&d, "jobmanager.scheduler", "adaptive-batch");
+    driver_set(&d, "execution.batch.adaptive.auto-parallelism.avg-data-volume-per-task",
+               run->volume);
+    driver_set(&d, "execution.batch.adaptive.auto-parallelism.max-parallelism", "400");
+    driver_set(&d, "slot.request.timeout", "1 h");
+    driver_set(&d, "pliant.results.outlive-nodes", run->outlive ? "true" : "false");
+    driver_restarts_after(&d, run->delay);
+    w.job = d.job.job;
+    w.n_vertices = pliant_job_vertices(w.job);
+    driver_run(&d, run->events, run->n_events, run->until_ms, &w.observer);
     expect_answer(&w);
-    job_spec_free(&job);
-    doc_free(&doc);
+    driver_free(&d);
     return w;
 }
 

@@ -5,8 +5,7 @@
 
 #include <stdlib.h>
 
-#include "sim/sim.h"
-#include "spec/doc_build.h"
+#include "driver.h"
 #include "util/prng.h"
 
 #define NODES 20
@@ -79,39 +78,21 @@ static void flap(struct trace_event *events, uint64_t seed)
 Test(batch, job_of_1000_tasks_on_a_cluster_that_flaps_comes_to_its_end, .timeout = 240)
 {
     struct trace_event *events = calloc(EVENTS, sizeof *events);
-    struct spec_error err = {.text = ""};
-    struct doc_file doc;
-    struct job_spec job;
-    struct pliant_config cfg;
+    struct driver d;
     struct watch w = {.observer = {.on_step = on_step, .on_end = on_end}};
-    struct sim_observer *observers[] = {&w.observer};
 
-    cr_assert_eq(doc_parse("job", JOB, sizeof JOB - 1, 1, &doc, &err), 0, "%s", err.text);
-    cr_assert_eq(job_spec_decode(&doc, doc.root, &job, &err), 0, "%s", err.text);
-    pliant_config_init(&cfg);
-    cfg.batch.default_source = 400;
-    cfg.batch.max = 500;
-    cfg.batch.volume = 10 << 20;
-    pliant_config_set(&cfg, "restart-strategy.type", "fixed-delay", NULL);
-    pliant_config_set(&cfg, "restart-strategy.fixed-delay.attempts", "1000000", NULL);
-    cfg.all_blocking = true;
-    cr_assert_eq(pliant_config_resolve(&cfg, NULL), 0);
+    driver_read(&d, JOB);
+    d.cfg.batch.default_source = 400;
+    d.cfg.batch.max = 500;
+    d.cfg.batch.volume = 10 << 20;
+    driver_restarts_after(&d, "1 s");
+    d.cfg.all_blocking = true;
     flap(events, 5);
-    cr_assert_eq(sim_run(&(struct sim_setup){.cfg = &cfg,
-                                             .job = &job,
-                                             .latency = {.deploy_ms = 5, .cancel_ms = 20},
-                                             .events = events,
-                                             .n_events = EVENTS,
-                                             .until_ms = events[EVENTS - 1].t_ms,
-                                             .observers = observers,
-                                             .n_observers = 1},
-                         &err),
-                 0, "%s", err.text);
+    driver_run(&d, events, EVENTS, events[EVENTS - 1].t_ms, &w.observer);
     cr_expect(w.broken == NULL, "%s", w.broken);
     cr_expect_eq(w.status, PLIANT_JOB_FINISHED, "%s", pliant_job_status_name(w.status));
     cr_expect_geq(w.tasks, 1000);
     cr_expect_gt(w.restarts, 5, "%llu", (unsigned long long)w.restarts);
-    job_spec_free(&job);
-    doc_free(&doc);
+    driver_free(&d);
     free(events);
 }

@@ -207,6 +207,24 @@ bad_job '1:33: more than 32 levels' "$(printf '[%.0s' $(seq 2000))"
 expect 2 'nosuch' $sim run --job "$work/nosuch.yaml" $trace
 expect 2 'nosuch' $run --trace "$work/nosuch.jsonl"
 
+# ---- what never rescales is not compared
+sed 's/config:/&\n  jobmanager.scheduler: default/' "$work/job.yaml" >"$work/default.yaml"
+echo 'vertices: [{id: a}, {id: b}]
+edges: [{from: a, to: b, exchange: blocking}]' >"$work/batch.yaml"
+for command in compare sweep; do
+    expect 2 'never rescales: its jobmanager.scheduler is default; accepted: adaptive' \
+        $sim $command --job "$work/default.yaml" $trace
+    expect 2 'is adaptive-batch; accepted: adaptive' $sim $command --job "$work/batch.yaml" $trace
+done
+
+# ---- what a sweep prints is an option file, and says which options of the job stand in its way
+expect 0 '' $sim sweep --job "$work/job.yaml" $trace --cost 5000,60000,500
+grep -q '^#   execution.checkpointing.interval$' "$work/out" || fail "no word: $(cat "$work/out")"
+cp "$work/out" "$work/swept.yaml"
+expect 0 '' $run $trace --config "$work/swept.yaml"
+expect 2 'policy: sweep searches it' $sim sweep --job "$work/job.yaml" $trace \
+    -D pliant.rescale.policy=never
+
 # ---- nothing that is quoted from a file is obeyed by a terminal
 cat >"$work/esc.jsonl" <<'TRACE'
 {"pliant_trace":1,"name":"a\u001b[31mb"}
@@ -236,6 +254,11 @@ expect 4 'No space left' $run $trace --record /dev/full
 [ -c /dev/full ] || fail "/dev/full was replaced"
 expect 2 'no/such/dir' $run $trace --record "$work/no/such/dir/x"
 expect 2 'no/such/dir' $run $trace --svg "$work/no/such/dir/x"
+# a place for the chart that cannot be had is known before anything runs
+expect 2 'no/such/dir' $sim compare --job "$work/job.yaml" $trace --svg "$work/no/such/dir/x"
+[ -s "$work/out" ] && fail "it ran all the same: $(cat "$work/out")"
+expect 4 'No space left' $sim compare --job "$work/job.yaml" $trace --svg /dev/full
+expect 4 'No space left' sh -c "$sim compare --job $work/job.yaml $trace --svg $work/cell >/dev/full"
 # a pipe whose reader is gone before anything is written
 mkfifo "$work/pipe"
 exec 3<>"$work/pipe" 4>"$work/pipe" 3>&-

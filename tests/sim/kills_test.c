@@ -6,7 +6,7 @@
 
 #include "failover/restart_set.h"
 #include "graph/job.h"
-#include "sim/sim.h"
+#include "driver.h"
 #include "util/prng.h"
 
 #define KILLS 1000
@@ -172,25 +172,16 @@ static struct trace_event kill(struct prng *prng, int64_t t_ms)
 static void survive(uint64_t seed, const char *delay)
 {
     struct trace_event *events = calloc(TRIES + 1, sizeof *events);
-    struct spec_error err = {.text = ""};
-    struct doc_file doc;
-    struct job_spec job;
-    struct pliant_config cfg;
+    struct driver d;
     struct watch w = {.observer = {.on_step = on_step, .on_end = on_end}};
-    struct sim_observer *observers[] = {&w.observer};
     uint32_t parallelism[VERTICES] = {WIDTH, WIDTH, WIDTH, WIDTH, 2};
     struct prng prng = {seed};
     int64_t t_ms = 0;
 
-    cr_assert_eq(doc_parse("job", JOB, sizeof JOB - 1, 1, &doc, &err), 0, "%s", err.text);
-    cr_assert_eq(job_spec_decode(&doc, doc.root, &job, &err), 0, "%s", err.text);
-    pliant_config_init(&cfg);
-    pliant_config_set(&cfg, "jobmanager.scheduler", "default", NULL);
-    pliant_config_set(&cfg, "restart-strategy.type", "fixed-delay", NULL);
-    pliant_config_set(&cfg, "restart-strategy.fixed-delay.attempts", "1000000", NULL);
-    pliant_config_set(&cfg, "restart-strategy.fixed-delay.delay", delay, NULL);
-    cr_assert_eq(pliant_config_resolve(&cfg, NULL), 0);
-    cr_assert_eq(topology_init(&w.topology, job.job, parallelism, false, NULL), 0);
+    driver_read(&d, JOB);
+    driver_set(&d, "jobmanager.scheduler", "default");
+    driver_restarts_after(&d, delay);
+    cr_assert_eq(topology_init(&w.topology, d.job.job, parallelism, false, NULL), 0);
     cr_assert_eq(regions_init(&w.regions, &w.topology, NULL), 0);
     cr_assert_eq(restart_search_init(&w.search, &w.topology, &w.regions, NULL), 0);
     events[0] =
@@ -199,16 +190,7 @@ static void survive(uint64_t seed, const char *delay)
         t_ms += 50 * (1 + (int64_t)prng_below(&prng, 40)); /* no timer is due then */
         events[i] = kill(&prng, t_ms);
     }
-    cr_assert_eq(sim_run(&(struct sim_setup){.cfg = &cfg,
-                                             .job = &job,
-                                             .latency = {.deploy_ms = 5, .cancel_ms = 20},
-                                             .events = events,
-                                             .n_events = TRIES + 1,
-                                             .until_ms = 40000000,
-                                             .observers = observers,
-                                             .n_observers = 1},
-                         &err),
-                 0, "%s", err.text);
+    driver_run(&d, events, TRIES + 1, 40000000, &w.observer);
     cr_expect_geq(w.kills, KILLS);
     cr_expect_gt(w.restarts, w.kills);
     cr_expect_eq(w.status, PLIANT_JOB_FINISHED);
@@ -217,8 +199,7 @@ static void survive(uint64_t seed, const char *delay)
     restart_search_free(&w.search);
     regions_free(&w.regions);
     topology_free(&w.topology);
-    job_spec_free(&job);
-    doc_free(&doc);
+    driver_free(&d);
     free(events);
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/sim.h"
+#include "driver.h"
 
 /* 8 nodes; what runs on `slow` needs 20 times as long. */
 static const char JOB[] =
@@ -36,31 +36,17 @@ static int on_step(struct sim_observer *o, const struct sim_step *step)
     return 0;
 }
 
-static int on_end(struct sim_observer *o, int64_t end_ms, const struct pliant_sched *sched)
-{
-    (void)o, (void)end_ms, (void)sched;
-    return 0;
-}
-
 static struct watch run(const char *scheduler, bool speculative)
 {
     static const struct pliant_label label = {TRACE_SLOW_LABEL, "20"};
     struct trace_event events[N];
-    struct spec_error err = {.text = ""};
-    struct doc_file doc;
-    struct job_spec job;
-    struct pliant_config cfg;
-    struct watch w = {.observer = {.on_step = on_step, .on_end = on_end}};
-    struct sim_observer *observers[] = {&w.observer};
+    struct driver d;
+    struct watch w = {.observer = {.on_step = on_step, .on_end = driver_no_end}};
 
-    cr_assert_eq(doc_parse("job", JOB, sizeof JOB - 1, 1, &doc, &err), 0, "%s", err.text);
-    cr_assert_eq(job_spec_decode(&doc, doc.root, &job, &err), 0, "%s", err.text);
-    pliant_config_init(&cfg);
-    pliant_config_set(&cfg, "jobmanager.scheduler", scheduler, NULL);
-    pliant_config_set(&cfg, "execution.batch.speculative.enabled", speculative ? "true" : "false",
-                      NULL);
-    pliant_config_set(&cfg, "slow-task-detector.execution-time.baseline-lower-bound", "5 s", NULL);
-    cr_assert_eq(pliant_config_resolve(&cfg, NULL), 0);
+    driver_read(&d, JOB);
+    driver_set(&d, "jobmanager.scheduler", scheduler);
+    driver_set(&d, "execution.batch.speculative.enabled", speculative ? "true" : "false");
+    driver_set(&d, "slow-task-detector.execution-time.baseline-lower-bound", "5 s");
     for (uint32_t i = 0; i < N; i++)
         events[i] = (struct trace_event){.kind = TRACE_NODE_UP,
                                          .node = NODES[i],
@@ -68,19 +54,9 @@ static struct watch run(const char *scheduler, bool speculative)
                                          .slots = 1,
                                          .labels = &label,
                                          .n_labels = strcmp(NODES[i], "slow") == 0};
-    cr_assert_eq(sim_run(&(struct sim_setup){.cfg = &cfg,
-                                             .job = &job,
-                                             .latency = {.deploy_ms = 5, .cancel_ms = 20},
-                                             .events = events,
-                                             .n_events = N,
-                                             .until_ms = 3600000,
-                                             .observers = observers,
-                                             .n_observers = 1},
-                         &err),
-                 0, "%s", err.text);
+    driver_run(&d, events, N, 3600000, &w.observer);
     cr_assert_gt(w.finished_at_ms, 0);
-    job_spec_free(&job);
-    doc_free(&doc);
+    driver_free(&d);
     return w;
 }
 

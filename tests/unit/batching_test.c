@@ -7,19 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "graph_world.h"
 
 #define BATCH "execution.batch.adaptive.auto-parallelism."
 #define VOLUME(size) BATCH "avg-data-volume-per-task", size
 #define MAX(n) BATCH "max-parallelism", n
 #define SOURCES(n) BATCH "default-source-parallelism", n
-#define FIXED_DELAY(attempts, delay)                                                               \
-    "restart-strategy.type", "fixed-delay", "restart-strategy.fixed-delay.attempts", attempts,     \
-        "restart-strategy.fixed-delay.delay", delay
-#define LONG_IDLE "slot.idle.timeout", "1 h"
-
-/* vertices, from 1 */
-enum { A = 1, B, C, D };
 
 static const struct pliant_vertex_spec two[] = {{.id = "a"}, {.id = "b"}};
 static const struct pliant_vertex_spec three_tasks[] = {{.id = "a", .parallelism = 3}};
@@ -33,37 +26,7 @@ static const struct pliant_edge_spec stages[] = {{0, 1, PLIANT_ALL_TO_ALL, PLIAN
 static const struct pliant_edge_spec join[] = {{0, 2, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING},
                                                {1, 2, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING}};
 
-#define WORLD(v, e, ...)                                                                           \
-    world_new((struct world_spec){.vertices = (v),                                                 \
-                                  .n_vertices = sizeof(v) / sizeof *(v),                           \
-                                  .edges = (e),                                                    \
-                                  .n_edges = sizeof(e) / sizeof *(e),                              \
-                                  .options = {LONG_IDLE, __VA_ARGS__}})
-
-static uint32_t parallelism(const struct world *w, uint32_t vertex)
-{
-    return pliant_parallelism(w->s, (pliant_vertex_id){vertex});
-}
-
-static struct pliant_task_info info_of(const struct world *w, uint32_t vertex, uint32_t subtask)
-{
-    struct pliant_task_info info = {0};
-
-    cr_assert(pliant_task_info(w->s, (pliant_vertex_id){vertex}, subtask, &info));
-    return info;
-}
-
-static enum pliant_task_state state_of(const struct world *w, uint32_t vertex, uint32_t subtask)
-{
-    return info_of(w, vertex, subtask).state;
-}
-
-static void expect_states(const struct world *w, uint32_t vertex, enum pliant_task_state state)
-{
-    for (uint32_t i = 0; i < parallelism(w, vertex); i++)
-        cr_assert(eq(int, state_of(w, vertex, i), state), "%u:%u is %s", vertex, i,
-                  pliant_task_state_name(state_of(w, vertex, i)));
-}
+#define WORLD(v, e, ...) world_new(GRAPH(v, e, LONG_IDLE, __VA_ARGS__))
 
 /* It wrote `bytes` for the edge, in equal parts (the rest to the first ones). */
 static void wrote(struct world *w, uint32_t vertex, uint32_t subtask, uint32_t edge, uint64_t bytes)
@@ -74,22 +37,11 @@ static void wrote(struct world *w, uint32_t vertex, uint32_t subtask, uint32_t e
 
     for (uint32_t i = 0; i < n; i++)
         each[i] = bytes / n + (i < bytes % n);
-    world_event(
-        w, (struct pliant_event){
-               .kind = PLIANT_EV_TASK_FINISHED,
-               .finished = {{{vertex}, subtask, info_of(w, vertex, subtask).attempt}, &output, 1}});
+    world_event(w,
+                (struct pliant_event){
+                    .kind = PLIANT_EV_TASK_FINISHED,
+                    .finished = {{{vertex}, subtask, attempt_of(w, vertex, subtask)}, &output, 1}});
     free(each);
-}
-
-static void finish(struct world *w, uint32_t vertex, uint32_t subtask)
-{
-    world_task(w, PLIANT_EV_TASK_FINISHED, vertex, subtask);
-}
-
-static void finish_vertex(struct world *w, uint32_t vertex)
-{
-    for (uint32_t i = 0; i < parallelism(w, vertex); i++)
-        finish(w, vertex, i);
 }
 
 static void expect_reads(const struct world *w, size_t edge, uint32_t subtask, size_t n,
@@ -165,18 +117,18 @@ Test(batching, a_vertex_gets_its_tasks_when_all_producers_have_finished) /* [5.2
     world_node(&w, "n1", 9);
     world_start(&w);
     cr_assert(world_went(&w, "Created > Executing"));
-    cr_assert(eq(u32, parallelism(&w, A), 2)); /* sources at start */
-    cr_assert(eq(u32, parallelism(&w, B), 2));
-    cr_assert(eq(u32, parallelism(&w, C), 0));
+    cr_assert(eq(u32, parallelism_of(&w, A), 2)); /* sources at start */
+    cr_assert(eq(u32, parallelism_of(&w, B), 2));
+    cr_assert(eq(u32, parallelism_of(&w, C), 0));
     cr_assert(eq(sz, world_count(&w, PLIANT_ACT_DECIDED), 2));
     cr_assert(eq(u32, pliant_subpartitions(w.s, 0, 1), 128)); /* the consumer's maximum */
     cr_assert(eq(sz, pliant_reads(w.s, 0, 0, NULL, 0), 0));
     wrote(&w, A, 0, 0, 10);
     wrote(&w, A, 1, 0, 11);
     wrote(&w, B, 0, 1, 7);
-    cr_assert(eq(u32, parallelism(&w, C), 0));
+    cr_assert(eq(u32, parallelism_of(&w, C), 0));
     wrote(&w, B, 1, 1, 8);
-    cr_assert(eq(u32, parallelism(&w, C), 5)); /* 36 bytes, in the same step */
+    cr_assert(eq(u32, parallelism_of(&w, C), 5)); /* 36 bytes, in the same step */
     cr_assert(eq(u32, world_action(&w, PLIANT_ACT_DECIDED, 0)->decided.vertex.v, C));
     cr_assert(eq(u32, world_action(&w, PLIANT_ACT_DECIDED, 0)->decided.parallelism, 5));
     cr_assert(eq(u64, world_action(&w, PLIANT_ACT_DECIDED, 0)->decided.bytes, 36));
@@ -199,7 +151,7 @@ Test(batching, what_is_read_follows_from_the_sizes) /* [5.8, 5.10] */
     cr_assert(eq(u32, pliant_subpartitions(w.s, 0, 0), 4));
     world_event(&w, (struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED,
                                           .finished = {{{A}, 0, 1}, &output, 1}});
-    cr_assert(eq(u32, parallelism(&w, B), 2));
+    cr_assert(eq(u32, parallelism_of(&w, B), 2));
     READS(&w, 0, 0, {0, 0, 0, 1});
     READS(&w, 0, 1, {0, 0, 2, 3});
     cr_assert(eq(sz, pliant_reads(w.s, 0, 2, NULL, 0), 0));
@@ -221,7 +173,7 @@ Test(batching, a_fixed_parallelism_gets_equal_shares) /* [5.2, 5.6] */
     cr_assert(eq(u32, pliant_subpartitions(w.s, 0, 0), 2));
     wrote(&w, A, 0, 0, 1000);
     wrote(&w, A, 1, 0, 1);
-    cr_assert(eq(u32, parallelism(&w, B), 3));
+    cr_assert(eq(u32, parallelism_of(&w, B), 3));
     READS(&w, 0, 0, {0, 0, 0, 0});
     READS(&w, 0, 1, {0, 0, 1, 1});
     READS(&w, 0, 2, {1, 1, 0, 1});
@@ -242,7 +194,7 @@ Test(batching, without_auto_parallelism_it_is_what_the_job_says_or_one) /* [5.1]
     world_node(&w, "n1", 9);
     world_start(&w);
     finish_vertex(&w, A);
-    cr_assert(eq(u32, parallelism(&w, B), 1));
+    cr_assert(eq(u32, parallelism_of(&w, B), 1));
     READS(&w, 0, 0, {0, 2, 0, 0});
     world_free(&w);
 }
@@ -258,7 +210,7 @@ Test(batching, a_pointwise_edge_is_cut_where_the_data_is) /* [5.7] */
     cr_assert(eq(u32, pliant_subpartitions(w.s, 0, 0), 1));
     for (uint32_t i = 0; i < 4; i++)
         wrote(&w, A, i, 0, sizes[i]);
-    cr_assert(eq(u32, parallelism(&w, B), 3));
+    cr_assert(eq(u32, parallelism_of(&w, B), 3));
     READS(&w, 0, 0, {0, 1, 0, 0});
     READS(&w, 0, 1, {2, 2, 0, 0});
     READS(&w, 0, 2, {3, 3, 0, 0});
@@ -281,7 +233,7 @@ Test(batching, a_broadcast_edge_has_one_subpartition_that_everybody_reads) /* [5
     cr_assert(eq(u32, pliant_subpartitions(w.s, 1, 0), 1));
     wrote(&w, B, 0, 1, 1000000);
     wrote(&w, A, 0, 0, 256);
-    cr_assert(eq(u32, parallelism(&w, C), 3)); /* its bytes do not count */
+    cr_assert(eq(u32, parallelism_of(&w, C), 3)); /* its bytes do not count */
     for (uint32_t k = 0; k < 3; k++)
         READS(&w, 1, k, {0, 0, 0, 0});
     world_free(&w);
@@ -309,7 +261,7 @@ Test(batching, a_skewed_key_is_split_where_the_job_allows_it) /* [5.8] */
                             .kind = PLIANT_EV_TASK_FINISHED,
                             .finished = {{{B}, i, 1}, &(struct pliant_output){1, 3, even}, 1}});
     }
-    cr_assert(eq(u32, parallelism(&w, C), 2));
+    cr_assert(eq(u32, parallelism_of(&w, C), 2));
     READS(&w, 0, 0, {0, 1, 0, 0}, {0, 0, 1, 1});
     READS(&w, 0, 1, {0, 1, 2, 2}, {1, 1, 1, 1});
     READS(&w, 1, 0, {0, 1, 0, 1}); /* the other side is read twice */
@@ -330,7 +282,7 @@ Test(batching, a_union_is_one_input) /* [5.8]: of one side, so that the same key
     world_start(&w);
     wrote(&w, A, 0, 0, 128);
     wrote(&w, B, 0, 1, 128);
-    cr_assert(eq(u32, parallelism(&w, C), 3));
+    cr_assert(eq(u32, parallelism_of(&w, C), 3));
     READS(&w, 0, 0, {0, 0, 0, 49});
     READS(&w, 1, 0, {0, 0, 0, 49});
     world_free(&w);
@@ -357,7 +309,7 @@ Test(batching, a_key_is_skewed_by_what_all_of_a_union_hold)
                 &w, (struct pliant_event){
                         .kind = PLIANT_EV_TASK_FINISHED,
                         .finished = {{{v}, i, 1}, &(struct pliant_output){v - 1, 3, skewed}, 1}});
-    cr_assert(eq(u32, parallelism(&w, C), 3));
+    cr_assert(eq(u32, parallelism_of(&w, C), 3));
     READS(&w, 0, 0, {0, 0, 0, 0}); /* 80 of both, of 160 */
     READS(&w, 1, 0, {0, 0, 0, 0});
     READS(&w, 0, 1, {1, 1, 0, 0});
@@ -375,7 +327,7 @@ Test(batching, what_is_rebalanced_is_cut_anywhere)
     world_start(&w);
     wrote(&w, A, 0, 0, 100);
     wrote(&w, A, 1, 0, 100);
-    cr_assert(eq(u32, parallelism(&w, B), 2));
+    cr_assert(eq(u32, parallelism_of(&w, B), 2));
     READS(&w, 0, 0, {0, 0, 0, 127});
     READS(&w, 0, 1, {1, 1, 0, 127});
     world_free(&w);
@@ -396,7 +348,7 @@ Test(batching, bounds_of_a_vertex_hold) /* [5.4] */
         world_node(&w, "n1", 9);
         world_start(&w);
         wrote(&w, A, 0, 0, rows[i].bytes);
-        cr_assert(eq(u32, parallelism(&w, B), rows[i].parallelism), "row %zu", i);
+        cr_assert(eq(u32, parallelism_of(&w, B), rows[i].parallelism), "row %zu", i);
         world_free(&w);
     }
 }
@@ -411,7 +363,7 @@ Test(batching, the_largest_parallelism_goes_before_the_least)
     world_node(&w, "n1", 9);
     world_start(&w);
     wrote(&w, A, 0, 0, 1);
-    cr_assert(eq(u32, parallelism(&w, B), 4));
+    cr_assert(eq(u32, parallelism_of(&w, B), 4));
     world_free(&w);
 }
 
@@ -424,7 +376,7 @@ Test(batching, a_fixed_parallelism_may_be_more_than_what_is_decided_at_most) /* 
     world_start(&w);
     cr_assert(eq(u32, pliant_subpartitions(w.s, 0, 0), 6));
     wrote(&w, A, 0, 0, 1);
-    cr_assert(eq(u32, parallelism(&w, B), 6));
+    cr_assert(eq(u32, parallelism_of(&w, B), 6));
     READS(&w, 0, 5, {0, 0, 5, 5});
     world_free(&w);
 }
@@ -453,7 +405,7 @@ Test(batching, outputs_that_do_not_fit_count_for_nothing) /* [P-BATCH-3] */
         world_event(
             &w, (struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED,
                                       .finished = {{{A}, 0, 1}, rows[i], 1u + (rows[i][1].n > 0)}});
-        cr_assert(eq(u32, parallelism(&w, B), 1), "row %zu", i);
+        cr_assert(eq(u32, parallelism_of(&w, B), 1), "row %zu", i);
         cr_assert(eq(u64, world_counts(&w).events_ignored, 1), "row %zu", i);
         cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_FINISHED));
         world_free(&w);
@@ -478,7 +430,7 @@ Test(batching, more_than_can_be_summed_counts_for_nothing)
                             .finished = {{{A}, i, 1}, &(struct pliant_output){0, 1, most}, 1}});
     }
     cr_assert(eq(u64, world_counts(&w).events_ignored, 1));
-    cr_assert(eq(u32, parallelism(&w, B), 1));
+    cr_assert(eq(u32, parallelism_of(&w, B), 1));
     world_free(&w);
 }
 
@@ -497,7 +449,7 @@ Test(batching, news_of_another_attempt_changes_nothing)
                     .finished = {{{A}, 0, attempt}, &(struct pliant_output){0, 128, bytes}, 1}});
     cr_assert(eq(u64, world_counts(&w).events_ignored, 2));
     wrote(&w, A, 1, 0, 10);
-    cr_assert(eq(u32, parallelism(&w, B), 1));
+    cr_assert(eq(u32, parallelism_of(&w, B), 1));
     world_free(&w);
 }
 
@@ -570,7 +522,7 @@ Test(batching, who_asks_while_a_node_goes_and_comes_is_patient) /* [P-SCHED-4] *
     w.cancels = false;
     world_fail(&w, true); /* what waits for a:0 goes on when its node is lost */
     world_node(&w, "n1", 1);
-    cr_assert(eq(u32, info_of(&w, A, 0).attempt, 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
     world_to(&w, 1000000);
     cr_assert(eq(u64, world_counts(&w).restarts, 1));
     world_free(&w);
@@ -589,11 +541,11 @@ Test(batching, a_producer_that_runs_once_more_replaces_what_it_wrote) /* [P-BATC
     world_lose(&w, "n1"); /* with its result: b has yet to read it */
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_FINISHED)); /* until the delay is over */
     wrote(&w, A, 1, 0, 100);
-    cr_assert(eq(u32, parallelism(&w, B), 0), "not while one of them is made anew");
+    cr_assert(eq(u32, parallelism_of(&w, B), 0), "not while one of them is made anew");
     world_to(&w, 1000);
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
     wrote(&w, A, 0, 0, 100);
-    cr_assert(eq(u32, parallelism(&w, B), 2)); /* 200, not 5200 */
+    cr_assert(eq(u32, parallelism_of(&w, B), 2)); /* 200, not 5200 */
     world_free(&w);
 
     w = WORLD(two, keyed, SOURCES("2"), VOLUME("100 b"), FIXED_DELAY("9", "1 s"));
@@ -608,7 +560,7 @@ Test(batching, a_producer_that_runs_once_more_replaces_what_it_wrote) /* [P-BATC
                 (struct pliant_event){.kind = PLIANT_EV_TASK_FINISHED,
                                       .finished = {{{A}, 0, 2}, &(struct pliant_output){9}, 1}});
     cr_assert(eq(u64, world_counts(&w).events_ignored, 1));
-    cr_assert(eq(u32, parallelism(&w, B), 1), "what it says does not fit: it wrote nothing");
+    cr_assert(eq(u32, parallelism_of(&w, B), 1), "what it says does not fit: it wrote nothing");
     world_free(&w);
 }
 
@@ -623,7 +575,7 @@ Test(batching, what_outlives_its_node_counts_where_a_vertex_is_decided)
     wrote(&w, A, 0, 0, 200);
     world_lose(&w, "n1");
     wrote(&w, A, 1, 0, 100);
-    cr_assert(eq(u32, parallelism(&w, B), 2));
+    cr_assert(eq(u32, parallelism_of(&w, B), 2));
     expect_states(&w, A, PLIANT_TASK_FINISHED);
     cr_assert(eq(int, state_of(&w, B, 0), PLIANT_TASK_RUNNING));
     cr_assert(eq(u64, world_counts(&w).restarts, 0));
@@ -638,16 +590,16 @@ Test(batching, decisions_stand) /* [P-BATCH-6] */
     world_start(&w);
     wrote(&w, A, 0, 0, 128);
     wrote(&w, A, 1, 0, 128);
-    cr_assert(eq(u32, parallelism(&w, B), 3));
+    cr_assert(eq(u32, parallelism_of(&w, B), 3));
     world_fail(&w, true); /* global: all start again */
     world_to(&w, 1000);
-    cr_assert(eq(u32, info_of(&w, A, 0).attempt, 2));
-    cr_assert(eq(u32, parallelism(&w, B), 3));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
+    cr_assert(eq(u32, parallelism_of(&w, B), 3));
     expect_states(&w, B, PLIANT_TASK_CREATED);
     wrote(&w, A, 0, 0, 100000);
     cr_assert(eq(int, state_of(&w, B, 0), PLIANT_TASK_CREATED));
     wrote(&w, A, 1, 0, 0);
-    cr_assert(eq(u32, parallelism(&w, B), 3));
+    cr_assert(eq(u32, parallelism_of(&w, B), 3));
     expect_states(&w, B, PLIANT_TASK_RUNNING);
     READS(&w, 0, 0, {0, 1, 0, 49});
     finish_vertex(&w, B);
@@ -667,15 +619,15 @@ Test(batching, who_reads_the_end_of_one_result_and_the_start_of_the_next_waits_f
     world_node(&w, "n3", 3);
     wrote(&w, A, 0, 0, 150);
     wrote(&w, A, 1, 0, 150);
-    cr_assert(eq(u32, parallelism(&w, B), 3));
+    cr_assert(eq(u32, parallelism_of(&w, B), 3));
     READS(&w, 0, 1, {0, 0, 44, 63}, {1, 1, 0, 23});
     finish(&w, B, 0);
     finish(&w, B, 2);
     world_fail_task(&w, B, 1, true);
     world_lose(&w, "n2"); /* with what a:1 wrote [P-SET-6] */
     world_to(&w, 1000);
-    cr_assert(eq(u32, info_of(&w, A, 0).attempt, 1));
-    cr_assert(eq(u32, info_of(&w, A, 1).attempt, 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 1), 2));
     world_free(&w);
 }
 
@@ -686,11 +638,11 @@ Test(batching, a_failure_restarts_one_task_and_its_readers) /* [2] */
     world_node(&w, "n1", 9);
     world_start(&w);
     finish_vertex(&w, A);
-    cr_assert(eq(u32, parallelism(&w, B), 1));
+    cr_assert(eq(u32, parallelism_of(&w, B), 1));
     world_fail_task(&w, B, 0, true);
     world_to(&w, 1000);
-    cr_assert(eq(u32, info_of(&w, B, 0).attempt, 2));
-    cr_assert(eq(u32, info_of(&w, A, 0).attempt, 1)); /* its result is there */
+    cr_assert(eq(u32, attempt_of(&w, B, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 1)); /* its result is there */
     finish_vertex(&w, B);
     finish_vertex(&w, C);
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_FINISHED));
@@ -771,7 +723,7 @@ Test(batching, a_drain_moves_the_tasks_it_touches)
     world_to(&w, 61000);
     expect_states(&w, A, PLIANT_TASK_RUNNING);
     cr_assert(eq(u64, world_counts(&w).drain_moves, 1));
-    cr_assert(eq(u32, info_of(&w, A, 0).attempt, 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
     world_free(&w);
 }
 
@@ -790,7 +742,8 @@ static bool find_task(const struct world *w, uint64_t *prng, enum pliant_task_st
     uint32_t n = pliant_job_vertices(w->job), from = chance(prng, n);
 
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t v = (from + k) % n + 1, p = parallelism(w, v), first = p > 0 ? chance(prng, p) : 0;
+        uint32_t v = (from + k) % n + 1, p = parallelism_of(w, v),
+                 first = p > 0 ? chance(prng, p) : 0;
 
         for (uint32_t i = 0; i < p; i++) {
             struct pliant_task_info info = info_of(w, v, (first + i) % p);
@@ -879,7 +832,7 @@ static void expect_all_read(const struct world *w, uint32_t e)
     struct pliant_read reads[300];
 
     memset(seen, 0, sizeof seen);
-    for (uint32_t k = 0; k < parallelism(w, to); k++) {
+    for (uint32_t k = 0; k < parallelism_of(w, to); k++) {
         size_t n = pliant_reads(w->s, e, k, reads, 300);
 
         cr_assert(n <= 300);
@@ -888,7 +841,7 @@ static void expect_all_read(const struct world *w, uint32_t e)
                 for (uint32_t sub = reads[i].s0; sub <= reads[i].s1; sub++)
                     seen[p][sub] = 1;
     }
-    for (uint32_t p = 0; p < parallelism(w, from) && parallelism(w, to) > 0; p++)
+    for (uint32_t p = 0; p < parallelism_of(w, from) && parallelism_of(w, to) > 0; p++)
         for (uint32_t sub = 0; sub < pliant_subpartitions(w->s, e, p); sub++)
             cr_assert(seen[p][sub], "edge %u: %u/%u is read by nobody", e, p, sub);
 }

@@ -141,11 +141,11 @@ struct cell {
     struct compare c;
 };
 
-static void cell_init(struct cell *x, const char *trace)
+static void cell_init_job(struct cell *x, const char *job, const char *trace)
 {
     struct spec_error err;
 
-    *x = (struct cell){.spec = job_of(simple_job), .tape = tape_of(trace)};
+    *x = (struct cell){.spec = job_of(job), .tape = tape_of(trace)};
     cr_assert_eq(compare_job_init(&x->job, &x->spec, false, 0, &err), 0);
     x->c = (struct compare){.job = &x->job,
                             .tapes = &x->tape,
@@ -157,6 +157,11 @@ static void cell_init(struct cell *x, const char *trace)
     for (size_t i = 0; i < compare_n_policies; i++)
         if (compare_policy_check(&compare_policies[i], &err) == 0)
             x->policies[x->c.n_policies++] = compare_policies[i];
+}
+
+static void cell_init(struct cell *x, const char *trace)
+{
+    cell_init_job(x, simple_job, trace);
 }
 
 static void cell_free(struct cell *x)
@@ -304,6 +309,36 @@ Test(compare, leaves_the_jobs_timing_aside_but_not_the_command_lines)
     x.c.n_defines = 1;
     cr_expect_eq(run(&x, "flink").restarts, 0u);
     cell_free(&x);
+}
+
+Test(compare, takes_checkpoints_as_the_policies_do_whatever_the_job_says)
+{
+    static const char trace[] = HEADER UP(0, "a", 4) UP(0, "b", 1) DOWN(5500, "b") END(10000);
+    static const char *const says[] = {
+        "",
+        "pliant.checkpoint.interval: auto, pliant.rescale.policy: worth",
+        "pliant.checkpoint.max-interval: 10 ms, pliant.checkpoint.min-interval: 1 ms",
+        "pliant.checkpoint.periodic: false",
+    };
+    struct compare_result plain[16];
+
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        struct cell x;
+        char job[256];
+
+        snprintf(job, sizeof job, "{vertices: [{id: v, parallelism: 8}], config: {%s}}", says[i]);
+        cell_init_job(&x, job, trace);
+        run(&x, "flink");
+        for (size_t p = 0; p < x.c.n_policies; p++) {
+            if (i == 0)
+                plain[p] = x.c.results[p];
+            if (x.policies[p].own)
+                continue;
+            cr_expect_float_eq(x.c.results[p].work, plain[p].work, 0, "%s, {%s}",
+                               x.policies[p].name, says[i]);
+        }
+        cell_free(&x);
+    }
 }
 
 Test(compare, never_beats_the_bound)
@@ -470,6 +505,37 @@ Test(compare_report, writes_a_line_a_cell_for_programs)
     free(csv);
 }
 
+Test(compare_report, keeps_its_columns_whatever_names_are_made_of)
+{
+    static char long_name[] = "\xc3\xa4 name that is much longer than a table has room for, "
+                              "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac";
+    const struct tape tapes[] = {{.name = (char *)"\xe2\x82\xac\xc3\xa4"}, {.name = long_name}};
+    static const struct compare_policy policies[] = {
+        {.name = "fast"}, {.name = "slow"}, {.name = "clever", .learns = true}};
+    double bounds[] = {1000, 1000, 1000, 1000};
+    struct compare_result results[12];
+    struct compare c = made_up(tapes, policies, bounds, results);
+    char *text, *line;
+
+    for (size_t i = 0; i < 12; i++)
+        results[i] = (struct compare_result){.work = 500};
+    c.job = &(struct compare_job){.n_speeds = 2};
+    text = shown(&c, compare_text);
+    cr_expect_not_null(strstr(text, "up to 1 slot)"));
+    cr_expect_not_null(strstr(text, "it is 0.000 ahead of fast: "));
+    line = strstr(text, "\n  \xe2\x82\xac\xc3\xa4 ");
+    cr_assert_not_null(line);
+    cr_expect_eq(strcspn(line + 1, "."), 2u + 44 + 5 + 3, "3 bytes more than letters: %s", line);
+    line = strstr(text, "\n  \xc3\xa4 name");
+    cr_assert_not_null(line);
+    cr_expect_not_null(strstr(line, "table h...    0.500"), "%s", line);
+    results[2].work = 300;
+    free(text);
+    text = shown(&c, compare_text);
+    cr_expect_not_null(strstr(text, "it is 0.200 behind fast: "), "%s", text);
+    free(text);
+}
+
 /* ---- the picture ------------------------------------------------------------------------------
  */
 
@@ -494,6 +560,51 @@ Test(compare_svg, shows_every_trace_and_policy_the_same_each_time)
     free(first);
     free(again);
     cell_free(&x);
+}
+
+static void write_svg(struct cell *x, char **ret)
+{
+    struct spec_error err;
+
+    cr_assert_eq(compare_run(&x->c, &err), 0);
+    *ret = shown(&x->c, compare_svg);
+}
+
+Test(compare_svg, cuts_names_that_have_no_room)
+{
+    struct cell x;
+    char *text;
+
+    cell_init(&x, HEADER UP(0, "a", 2) END(100000));
+    mem_free(NULL, x.tape.name);
+    x.tape.name = mem_text(NULL, "0123456789012345678901234567890123456789+", 41);
+    write_svg(&x, &text);
+    cr_expect_not_null(strstr(text, ">012345678901234567890123456789012345678&#8230;<"));
+    cr_expect_not_null(strstr(text, ">0123456789012345678901234567890123456789+<"),
+                       "above the run");
+    free(text);
+    cell_free(&x);
+}
+
+/* What lies left of the axis is written there: two of them would stand on each other. */
+Test(compare_svg, has_one_share_left_of_the_axis_at_most)
+{
+    for (int low = 1; low <= 2; low++) {
+        struct cell x;
+        char *text;
+
+        cell_init(&x, HEADER UP(0, "a", 2) END(100000));
+        write_svg(&x, &text);
+        free(text);
+        for (size_t p = 0; p < x.c.n_policies; p++)
+            x.c.results[p].work = x.c.bounds[0] * (p < (size_t)low ? 0.1 + 0.11 * (double)p : 0.7);
+        text = shown(&x.c, compare_svg);
+        cr_expect_not_null(strstr(text, ">0.10</text>"), "%d", low);
+        cr_expect_null(strstr(text, ">0.21</text>"), "%d", low);
+        cr_expect_eq(strstr(text, ">0.2</text>") != NULL, low == 2, "%d", low);
+        free(text);
+        cell_free(&x);
+    }
 }
 
 Test(compare_svg, draws_a_trace_on_which_nothing_happens)

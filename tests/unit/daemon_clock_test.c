@@ -50,6 +50,25 @@ Test(daemon_clock, a_stretch_counts_less_than_the_patience_with_peers)
     }
 }
 
+Test(daemon_clock, goes_on_where_the_daemon_before_it_stood)
+{
+    struct daemon_clock before, c;
+    char note[CLOCK_NOTE];
+
+    clock_start(&before, 0, 15000);
+    before.offset_ms -= 7200000; /* the wall clock was set two hours ahead since */
+    clock_note(&before, note);
+    clock_start(&c, 0, 15000);
+    clock_go_on(&c, note);
+    cr_expect(eq(i64, c.now_ms, c.boot_ms + before.offset_ms));
+    cr_expect(lt(i64, c.now_ms, c.unix_ms - 7100000));
+    clock_start(&c, 0, 15000);
+    clock_go_on(&c, "another-boot 17"); /* its boot time was another one */
+    clock_go_on(&c, "");
+    clock_go_on(&c, "nonsense");
+    cr_expect(eq(i64, c.now_ms, c.unix_ms));
+}
+
 Test(daemon_clock, a_wall_clock_that_is_set_moves_only_the_edges)
 {
     struct daemon_clock c = started();

@@ -288,11 +288,13 @@ Test(daemon_status, the_documents_of_an_ended_job_stay_the_same)
         status_members, status_tasks, status_rescales, status_failures, status_checkpoints};
     char word[STATUS_WORD_MAX], *before[5];
     struct pliant_sched *sched;
+    uint32_t ran[] = {3}; /* the core has forgotten it */
     struct json j;
 
     run_on_three();
     fail_a_task();
     step(&(struct pliant_event){.kind = PLIANT_EV_CANCEL});
+    job.ran = ran;
     job.ended_unix_ms = 1700000020000;
     for (size_t i = 0; i < 6; i++) {
         json_init(&j, NULL);
@@ -310,6 +312,7 @@ Test(daemon_status, the_documents_of_an_ended_job_stay_the_same)
     }
     sched = job.sched;
     job.sched = NULL;
+    EXPECT(document(status_members), "vertices.work.parallelism", "3");
     for (size_t i = 0; i < 5; i++) {
         json_init(&j, NULL);
         json_begin(&j, NULL, '{');

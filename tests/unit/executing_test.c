@@ -875,3 +875,23 @@ Test(executing, says_what_comes_next)
     cr_expect_eq(next.at_ms, 55000);
     world_free(&w);
 }
+
+Test(executing, says_when_the_policy_is_asked_again)
+{
+    struct world w = world_running(
+        (struct world_spec){.options = {"pliant.rescale.policy", "ray-elastic"}, .parallelism = 4},
+        2);
+    int64_t started = w.now_ms;
+    struct pliant_next next;
+
+    world_node(&w, "n2", 1);
+    pliant_next(w.s, &next);
+    cr_expect_eq(next.decision, PLIANT_REASON_RESCALE);
+    cr_expect_eq(next.at_ms, started + 60000, "%lld", (long long)next.at_ms);
+    cr_expect_geq(next.at_ms, pliant_next_deadline(w.s));
+    world_to(&w, next.at_ms - 1);
+    cr_expect_eq(pliant_parallelism(w.s, (pliant_vertex_id){1}), 2u);
+    world_to(&w, next.at_ms);
+    cr_expect_eq(pliant_parallelism(w.s, (pliant_vertex_id){1}), 3u);
+    world_free(&w);
+}

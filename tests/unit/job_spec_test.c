@@ -170,6 +170,13 @@ Test(job_spec, refuses_with_line_field_and_what_is_accepted)
          "j:1: edges[0].input: is 0; accepted: an integer from 1 to 4294967295"},
         {"{" VERTEX ",\"edges\":[{\"from\":\"src\",\"to\":\"src\",\"splittable\":1}]}",
          "j:1: edges[0].splittable: is a number; accepted: true | false"},
+        {"{" VERTEX
+         ",\n\"edges\":[{\"from\":\"src\",\"to\":\"src\",\n\"partitioner\":\"forward\"}]}",
+         "j:3: edges[0].partitioner: partitioner does not go with the edge's pattern; accepted are "
+         "forward, rescale (pointwise) and hash, custom, rebalance, broadcast (all_to_all)"},
+        {"{" VERTEX ",\n\"edges\":[{\"from\":\"src\",\n\"to\":\"src\"}]}",
+         "j:3: edges[0].to: closes a cycle through vertex \"src\"; accepted are graphs without "
+         "cycles"},
         {"{" VERTEX ",\"edges\":{}}", "j:1: edges: is a map; accepted: a list"},
         {"{" VERTEX ",\"config\":[]}", "j:1: config: is a list; accepted: a map of options"},
         {"worker_group: {}\nvertices: [{id: a}]",

@@ -4,13 +4,9 @@
 
 #include <string.h>
 
-#include "world.h"
+#include "graph_world.h"
 
 #define REGION "pliant.adaptive.failover", "region"
-#define FIXED_DELAY(attempts, delay)                                                               \
-    "restart-strategy.type", "fixed-delay", "restart-strategy.fixed-delay.attempts", attempts,     \
-        "restart-strategy.fixed-delay.delay", delay
-#define CHECKPOINTS "execution.checkpointing.interval", "10 s"
 
 static const struct pliant_vertex_spec chain[] = {{.id = "a", .parallelism = 4},
                                                   {.id = "b", .parallelism = 4}};
@@ -25,7 +21,7 @@ static struct world running(const char *delay, uint32_t spare_slots)
         .n_vertices = 2,
         .edges = &pointwise,
         .n_edges = 1,
-        .options = {REGION, FIXED_DELAY("100", delay), CHECKPOINTS, "slot.idle.timeout", "1 h"}});
+        .options = {REGION, FIXED_DELAY("100", delay), CHECKPOINTS, LONG_IDLE}});
 
     world_start(&w);
     world_node(&w, "n1", 4);
@@ -36,26 +32,10 @@ static struct world running(const char *delay, uint32_t spare_slots)
     return w;
 }
 
-static uint32_t attempt(const struct world *w, uint32_t vertex, uint32_t subtask)
-{
-    struct pliant_task_info info;
-
-    cr_assert(pliant_task_info(w->s, (pliant_vertex_id){vertex}, subtask, &info));
-    return info.attempt;
-}
-
-static enum pliant_task_state state_of(const struct world *w, uint32_t vertex, uint32_t subtask)
-{
-    struct pliant_task_info info;
-
-    cr_assert(pliant_task_info(w->s, (pliant_vertex_id){vertex}, subtask, &info));
-    return info.state;
-}
-
 Test(regional, a_failure_restarts_its_region_in_its_slot_and_nothing_else)
 {
     struct world w = running("1 s", 0);
-    uint32_t before = attempt(&w, 1, 0);
+    uint32_t before = attempt_of(&w, 1, 0);
     struct pliant_task_info was, is;
 
     pliant_task_info(w.s, (pliant_vertex_id){1}, 2, &was);
@@ -69,8 +49,8 @@ Test(regional, a_failure_restarts_its_region_in_its_slot_and_nothing_else)
     cr_assert(eq(int, state_of(&w, 1, 2), PLIANT_TASK_RUNNING));
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
     for (uint32_t i = 0; i < 4; i++) {
-        cr_assert(eq(u32, attempt(&w, 1, i), before + (i == 2)));
-        cr_assert(eq(u32, attempt(&w, 2, i), before + (i == 2)));
+        cr_assert(eq(u32, attempt_of(&w, 1, i), before + (i == 2)));
+        cr_assert(eq(u32, attempt_of(&w, 2, i), before + (i == 2)));
     }
     pliant_task_info(w.s, (pliant_vertex_id){1}, 2, &is);
     cr_assert(eq(u32, is.slot.v, was.slot.v), "it keeps its slot [P-REG-4]");
@@ -183,16 +163,15 @@ Test(regional, what_is_not_recoverable_or_concerns_the_whole_job_goes_the_whole_
 Test(regional, lost_slots_are_replaced_by_free_ones)
 {
     struct world w = running("1 s", 0);
-    uint32_t before = attempt(&w, 1, 0);
+    uint32_t before = attempt_of(&w, 1, 0);
 
     world_free(&w);
     /* two nodes of two: the loss of one touches two regions, a third node has room for both */
-    w = world_new((struct world_spec){
-        .vertices = chain,
-        .n_vertices = 2,
-        .edges = &pointwise,
-        .n_edges = 1,
-        .options = {REGION, FIXED_DELAY("9", "1 s"), "slot.idle.timeout", "1 h"}});
+    w = world_new((struct world_spec){.vertices = chain,
+                                      .n_vertices = 2,
+                                      .edges = &pointwise,
+                                      .n_edges = 1,
+                                      .options = {REGION, FIXED_DELAY("9", "1 s"), LONG_IDLE}});
     world_start(&w);
     world_node(&w, "n1", 2);
     world_node(&w, "n2", 2);
@@ -205,8 +184,9 @@ Test(regional, lost_slots_are_replaced_by_free_ones)
     cr_assert(eq(int, pliant_state(w.s), PLIANT_EXECUTING));
     cr_assert(eq(u32, world_counts(&w).tasks_running, 8));
     for (uint32_t i = 0; i < 4; i++)
-        cr_assert(eq(u32, attempt(&w, 1, i), attempt(&w, 2, i)));
-    cr_assert(attempt(&w, 1, 0) + attempt(&w, 1, 1) + attempt(&w, 1, 2) + attempt(&w, 1, 3) ==
+        cr_assert(eq(u32, attempt_of(&w, 1, i), attempt_of(&w, 2, i)));
+    cr_assert(attempt_of(&w, 1, 0) + attempt_of(&w, 1, 1) + attempt_of(&w, 1, 2) +
+                  attempt_of(&w, 1, 3) ==
               4 * before + 2);
     world_free(&w);
 }
@@ -247,7 +227,7 @@ Test(regional, no_rescale_starts_and_no_checkpoint_is_taken_while_a_region_is_pe
                                                   "0 s",
                                                   "jobmanager.adaptive-scheduler.executing."
                                                   "resource-stabilization-timeout",
-                                                  "0 s", "slot.idle.timeout", "1 h"}});
+                                                  "0 s", LONG_IDLE}});
     uint64_t pending;
 
     world_start(&w);
@@ -339,10 +319,10 @@ Test(regional, one_failure_of_a_job_of_100_regions_restarts_two_of_200_tasks)
     world_start(&w);
     world_node(&w, "n1", 100);
     world_to(&w, 60000);
-    first = attempt(&w, 1, 0);
+    first = attempt_of(&w, 1, 0);
     world_fail_task(&w, 2, 17, true);
     for (uint32_t i = 0; i < 100; i++)
-        anew += (attempt(&w, 1, i) != first) + (attempt(&w, 2, i) != first);
+        anew += (attempt_of(&w, 1, i) != first) + (attempt_of(&w, 2, i) != first);
     cr_assert(eq(u32, anew, 2));
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
     world_free(&w);

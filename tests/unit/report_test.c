@@ -133,6 +133,32 @@ Test(report_text, is_plain_ascii_for_a_terminal_without_utf8)
     close_scene(&s);
 }
 
+Test(report_text, says_small_gains_and_costs_to_the_ms)
+{
+    static const struct {
+        int64_t gain, cost;
+        const char *text;
+    } rows[] = {
+        {90999, 12000, "2 -> 4 would bring 90 slot-seconds and cost 12: now"},
+        {3207440, 96, "2 -> 4 would bring 3207 slot-seconds and cost 0.096: now"},
+        {1, 9999, "2 -> 4 would bring 0.001 slot-seconds and cost 9.999: now"},
+        {1500, 0, "2 -> 4 would bring 1.5 slot-seconds and cost 0: now"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct pliant_action act = {
+            .kind = PLIANT_ACT_RESCALE_JUDGED,
+            .flag = {PLIANT_JUDGED_GAIN},
+            .judged = {.from = 2, .to = 4, .gain = rows[i].gain, .cost = rows[i].cost}};
+        char text[128] = "";
+        FILE *out = fmemopen(text, sizeof text, "w");
+
+        sentence_of_judgement(out, &act);
+        fclose(out);
+        cr_expect_str_eq(text, rows[i].text);
+    }
+}
+
 Test(report_text, has_a_sentence_for_every_reason_to_leave_a_state)
 {
     struct scene s;

@@ -19,7 +19,7 @@ Test(message, finds_each_type_by_its_number)
         cr_expect(message_kind((uint16_t)kind->type) == kind, "%s", kind->name);
         cr_expect(kind->size_max >= 1024, "%s", kind->name);
     }
-    cr_expect(eq(sz, n, 27 + 21 + 1));
+    cr_expect(eq(sz, n, 27 + 22 + 1));
     cr_expect(message_kind(27) == NULL);
     cr_expect(message_kind(99) == NULL);
     cr_expect(message_kind(201) == NULL);

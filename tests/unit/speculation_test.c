@@ -5,20 +5,14 @@
 
 #include <string.h>
 
-#include "world.h"
+#include "graph_world.h"
 
 #define SPECULATIVE                                                                                \
     "jobmanager.scheduler", "default", "execution.batch.speculative.enabled", "true",              \
         "slow-task-detector.execution-time.baseline-lower-bound", "10 s", "slot.idle.timeout",     \
         "1 h"
-#define FIXED_DELAY(attempts, delay)                                                               \
-    "restart-strategy.type", "fixed-delay", "restart-strategy.fixed-delay.attempts", attempts,     \
-        "restart-strategy.fixed-delay.delay", delay
 #define MAX(n) "execution.batch.speculative.max-concurrent-executions", n
 #define BLOCK(duration) "execution.batch.speculative.block-slow-node-duration", duration
-
-/* vertices, from 1 */
-enum { A = 1, B };
 
 static const struct pliant_vertex_spec one[] = {{.id = "a", .parallelism = 4}};
 static const struct pliant_vertex_spec never_twice[] = {

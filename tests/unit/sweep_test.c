@@ -1,6 +1,7 @@
 /* sweep_test.c - the search for options */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include "sim/sweep.h"
@@ -28,7 +29,8 @@ static void growth(struct tape *tape, struct trace_event *events, struct bound_s
     tape->end_ms = (int64_t)n * gap_ms + 600000;
 }
 
-static struct sweep find(const char *config, size_t nodes)
+static int find_with(const char *config, size_t nodes, const char *define, struct sweep *ret,
+                     struct spec_error *err)
 {
     static char text[256];
     struct trace_event events[12];
@@ -38,25 +40,35 @@ static struct sweep find(const char *config, size_t nodes)
     struct doc_file f;
     struct job_spec spec;
     struct compare_job job;
-    struct spec_error err = {.text = ""};
-    struct sweep found;
+    int r;
 
+    err->text[0] = '\0';
     snprintf(text, sizeof text, "{vertices: [{id: v, parallelism: 12}], config: {%s}}", config);
-    cr_assert_eq(doc_parse("job", text, strlen(text), 1, &f, &err), 0, "%s", err.text);
-    cr_assert_eq(job_spec_decode(&f, f.root, &spec, &err), 0, "%s", err.text);
-    cr_assert_eq(compare_job_init(&job, &spec, false, 0, &err), 0, "%s", err.text);
+    cr_assert_eq(doc_parse("job", text, strlen(text), 1, &f, err), 0, "%s", err->text);
+    cr_assert_eq(job_spec_decode(&f, f.root, &spec, err), 0, "%s", err->text);
+    cr_assert_eq(compare_job_init(&job, &spec, false, 0, err), 0, "%s", err->text);
     growth(&tape, events, steps, names, nodes, 40000);
     spec.doc = f;
-    cr_assert_eq(sweep(&(struct compare){.job = &job,
-                                         .tapes = &tape,
-                                         .n_tapes = 1,
-                                         .costs = &cost,
-                                         .n_costs = 1,
-                                         .options_of = &spec},
-                       &found, &err),
-                 0, "%s", err.text);
+    r = sweep(&(struct compare){.job = &job,
+                                .tapes = &tape,
+                                .n_tapes = 1,
+                                .costs = &cost,
+                                .n_costs = 1,
+                                .options_of = &spec,
+                                .defines = &define,
+                                .n_defines = define != NULL},
+              ret, err);
     compare_job_free(&job);
     job_spec_free(&spec);
+    return r;
+}
+
+static struct sweep find(const char *config, size_t nodes)
+{
+    struct spec_error err;
+    struct sweep found;
+
+    cr_assert_eq(find_with(config, nodes, NULL, &found, &err), 0, "%s", err.text);
     return found;
 }
 
@@ -81,6 +93,62 @@ Test(sweep, tells_what_the_job_has_by_itself)
 
     cr_expect_eq(found.own.sum.restarts, 0u);
     cr_expect_gt(found.starts[0].sum.restarts, 0u);
+}
+
+Test(sweep, names_what_the_job_says_that_it_searched)
+{
+    struct sweep found = find("execution.checkpointing.interval: 3 min, "
+                              "jobmanager.adaptive-scheduler.scaling-interval.min: 1 h, "
+                              "pliant.checkpoint.max-interval: 2 s",
+                              2);
+
+    cr_assert_eq(found.set.n_keys, 2u);
+    cr_expect_str_eq(found.set.keys[0],
+                     "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling");
+    cr_expect_str_eq(found.set.keys[1], "pliant.checkpoint.max-interval");
+    cr_expect_eq(found.set.interval_ms, 180000);
+    found = find("", 2);
+    cr_expect_eq(found.set.n_keys, 0u);
+    cr_expect_eq(found.set.interval_ms, PLIANT_UNSET);
+}
+
+Test(sweep, leaves_alone_what_the_command_line_fixes)
+{
+    static const struct {
+        const char *define;
+        int fixed, fixed_too;
+    } rows[] = {
+        {"jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling=17s", SWEEP_COOLDOWN,
+         SWEEP_COOLDOWN},
+        {"execution.checkpointing.interval=90s", SWEEP_INTERVAL, SWEEP_INTERVAL},
+        /* limits that cross are none */
+        {"pliant.checkpoint.max-interval=5s", SWEEP_MAX_INTERVAL, SWEEP_MIN_INTERVAL},
+        {"pliant.checkpoint.min-interval=50min", SWEEP_MIN_INTERVAL, SWEEP_MAX_INTERVAL},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct spec_error err;
+        struct sweep found;
+
+        cr_assert_eq(find_with("", 12, rows[i].define, &found, &err), 0, "%s", err.text);
+        cr_expect_eq(found.best.values[rows[i].fixed], PLIANT_UNSET, "%s", rows[i].define);
+        cr_expect_eq(found.best.values[rows[i].fixed_too], PLIANT_UNSET, "%s", rows[i].define);
+    }
+}
+
+Test(sweep, refuses_a_policy_that_is_fixed)
+{
+    static const char *const defines[] = {"pliant.rescale.policy=never",
+                                          "pliant.checkpoint.interval=auto",
+                                          "scheduler-mode=reactive"};
+
+    for (size_t i = 0; i < sizeof defines / sizeof *defines; i++) {
+        struct spec_error err;
+        struct sweep found;
+
+        cr_expect_eq(find_with("", 2, defines[i], &found, &err), -EINVAL, "%s", defines[i]);
+        cr_expect_not_null(strstr(err.text, "sweep searches it"), "%s", err.text);
+    }
 }
 
 Test(sweep, leaves_the_default_where_nothing_is_gained)

@@ -347,6 +347,17 @@ Test(utf8, is_cut_between_letters)
         cr_expect(eq(sz, utf8_cut(text, n), cut_at[n]), "at most %zu", n);
 }
 
+Test(utf8, counts_letters_and_finds_the_first_ones)
+{
+    const char *text = "a\xc3\xa4\xe2\x82\xac.";
+    static const size_t first[] = {0, 1, 3, 6, 7, 7};
+
+    cr_expect(eq(sz, utf8_letters(text), 4));
+    cr_expect(eq(sz, utf8_letters(""), 0));
+    for (size_t n = 0; n < sizeof first / sizeof first[0]; n++)
+        cr_expect(eq(sz, utf8_first(text, n), first[n]), "%zu letters", n);
+}
+
 Test(fnv, adds_up_to_known_sums)
 {
     cr_expect(eq(u64, fnv_add(FNV_START, "", 0), UINT64_C(0xcbf29ce484222325)));

@@ -72,7 +72,7 @@ static struct pliant_restart_config read_config(enum pliant_restart_kind kind, c
 
 static int64_t number(const cJSON *row, int i)
 {
-    return (int64_t)cJSON_GetArrayItem(row, i)->valuedouble;
+    return vectors_integer(cJSON_GetArrayItem(row, i)->valuedouble);
 }
 
 static int truth(const cJSON *row, int i)

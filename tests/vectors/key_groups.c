@@ -22,10 +22,13 @@ static uint64_t natural(const cJSON *line, const char *key)
     return n < 0 ? 0 : (uint64_t)n;
 }
 
-/* An integer of the line that key_groups_valid() has accepted. */
+/* An integer of the line for key_groups_valid() and what follows; 0, which is none, if too large.
+ */
 static uint32_t valid(const cJSON *line, const char *key)
 {
-    return (uint32_t)natural(line, key);
+    uint64_t n = natural(line, key);
+
+    return n <= UINT32_MAX ? (uint32_t)n : 0;
 }
 
 static void add_pair(cJSON *list, uint64_t a, uint64_t b)

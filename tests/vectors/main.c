@@ -71,9 +71,17 @@ double vectors_double(const cJSON *object, const char *key)
     return item->valuedouble;
 }
 
+/* The limits of 64 bits stand for what is beyond them, and for what JSON rounds up to it. */
+int64_t vectors_integer(double number)
+{
+    if (number >= 0x1p63)
+        return INT64_MAX;
+    return number <= -0x1p63 ? INT64_MIN : (int64_t)number;
+}
+
 int64_t vectors_int(const cJSON *object, const char *key)
 {
-    return (int64_t)vectors_double(object, key);
+    return vectors_integer(vectors_double(object, key));
 }
 
 bool vectors_bool(const cJSON *object, const char *key)

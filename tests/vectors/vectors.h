@@ -37,6 +37,8 @@ bool vectors_bool(const cJSON *object, const char *key);
 const char *vectors_text(const cJSON *object, const char *key);
 const cJSON *vectors_member(const cJSON *object, const char *key);
 
+int64_t vectors_integer(double number); /* of a JSON number */
+
 /* The same, but `otherwise` when the member is missing or null. */
 int64_t vectors_int_or(const cJSON *object, const char *key, int64_t otherwise);
 bool vectors_bool_or(const cJSON *object, const char *key, bool otherwise);
