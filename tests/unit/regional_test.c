@@ -59,7 +59,7 @@ Test(regional, a_failure_restarts_its_region_in_its_slot_and_nothing_else)
     world_task(&w, PLIANT_EV_TASK_CANCELED, 1, 3); /* by somebody else */
     cr_assert(eq(int, state_of(&w, 2, 3), PLIANT_TASK_CANCELED));
     world_to(&w, w.now_ms + 1000);
-    cr_assert(eq(u32, attempt(&w, 1, 3), before + 1));
+    cr_assert(eq(u32, attempt_of(&w, 1, 3), before + 1));
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RUNNING));
     world_free(&w);
 }

@@ -514,8 +514,8 @@ Test(scheduling, a_task_that_somebody_else_stops_has_failed)
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RESTARTING));
     world_to(&w, 1000);
     cr_assert(eq(int, state_of(&w, A, 0), PLIANT_TASK_RUNNING));
-    cr_assert(eq(u32, attempt(&w, A, 0), 2));
-    cr_assert(eq(u32, attempt(&w, A, 1), 1));
+    cr_assert(eq(u32, attempt_of(&w, A, 0), 2));
+    cr_assert(eq(u32, attempt_of(&w, A, 1), 1));
     entry = pliant_failure_at(w.s, 0);
     cr_assert(ne(ptr, (void *)(uintptr_t)entry, NULL));
     cr_assert(eq(str, (char *)(uintptr_t)entry->items[0].cause, "it was canceled by others"));
