@@ -71,6 +71,17 @@ struct pool_node *pool_find(const struct pool *p, const char *name)
     return node;
 }
 
+/* The table keeps the order in which nodes were put in. */
+struct pool_node *pool_oldest(const struct pool *p)
+{
+    return p->by_name;
+}
+
+struct pool_node *pool_next(const struct pool_node *node)
+{
+    return node->hh.next;
+}
+
 struct pool_node *pool_node(const struct pool *p, uint32_t row)
 {
     return row < p->nodes.n ? p->nodes.v[row] : NULL;
@@ -239,11 +250,17 @@ static int node_index(struct pool *p, struct pool_node *node)
     return node->hh.tbl ? 0 : -ENOMEM;
 }
 
+static int by_arrival(const struct pool_node *a, const struct pool_node *b)
+{
+    return (a->arrival > b->arrival) - (a->arrival < b->arrival);
+}
+
 int pool_index(struct pool *p)
 {
     for (size_t i = 0; i < p->nodes.n; i++)
         if (p->nodes.v[i] && node_index(p, p->nodes.v[i]) < 0)
             return -ENOMEM;
+    HASH_SORT(p->by_name, by_arrival);
     return 0;
 }
 
@@ -271,7 +288,7 @@ int pool_join(struct pool *p, int64_t now_ms, uint64_t incarnation, const char *
     node->first_slot = node->last_slot = POOL_NONE;
     node->drain_end_at_ms = node->reclaim_end_at_ms = node->blocked_until_ms = PLIANT_NEVER;
     node->joined_at_ms = now_ms;
-    node->arrival = p->births;
+    node->arrival = ++p->births;
     if (!slots_reserve(p, slots) || !copy_text(p, &node->name, name) ||
         !copy_text(p, &node->zone, zone) || !copy_text(p, &node->domain, domain) ||
         !copy_labels(p, node, labels, n_labels) || node_enroll(p, node) < 0) {

@@ -44,7 +44,7 @@ struct pool_node {
     int64_t reclaim_end_at_ms; /* ... by then; PLIANT_NEVER: none is */
     int64_t blocked_until_ms;  /* PLIANT_NEVER: it is not */
     int64_t joined_at_ms;
-    uint64_t arrival; /* grows from node to node */
+    uint64_t arrival; /* its serial: grows from node to node */
     uint32_t seat;    /* place among the nodes of the last launch of a worker group; 0: none */
     struct pool_node *next_dead;
     UT_hash_handle hh;
@@ -71,7 +71,7 @@ struct pool {
     uint32_t idle_first, idle_last; /* all open slots, idle for longest first */
     struct VEC(uint32_t) returning; /* reclaimed slots that no task lives in any more */
     uint32_t n_reclaimed;
-    uint64_t births; /* serial of the last slot born */
+    uint64_t births; /* serial of the last slot or node that came */
     struct pool_node *by_name;
     struct pool_node *dead;
     uint32_t n_nodes, n_draining, n_blocked;
@@ -89,6 +89,9 @@ void pool_bury_slots(struct pool_slot *slots, uint32_t *unused, const struct poo
 int pool_index(struct pool *p);
 
 struct pool_node *pool_find(const struct pool *p, const char *name);
+/* Those that are there, by arrival. */
+struct pool_node *pool_oldest(const struct pool *p);
+struct pool_node *pool_next(const struct pool_node *node);
 struct pool_node *pool_node(const struct pool *p, uint32_t row);
 
 /* A node that is not there yet joins, with its slots. */

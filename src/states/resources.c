@@ -113,24 +113,24 @@ static uint32_t *domain_numbers(struct pliant_sched *s)
     return NULL;
 }
 
-/* Free slots in pool order, which is the order of their ids. */
+/* Free slots in pool order: those of the oldest nodes first, which are the last that an autoscaler
+ * takes back, and have lived through most. */
 static struct free_slot *free_slots(struct pliant_sched *s, uint32_t n)
 {
     struct free_slot *list = mem_resize(s->alloc, NULL, (size_t)n + 1, sizeof *list);
     uint32_t *domains = s->cfg.spread == PLIANT_SPREAD_DOMAINS ? domain_numbers(s) : NULL;
+    const struct pool_node *node = list ? pool_oldest(&s->pool) : NULL;
     uint32_t found = 0;
 
     if (!list)
         sched_no_memory(s);
-    for (uint32_t row = 0; list && row < s->pool.slots.n; row++) {
-        const struct pool_slot *slot = &s->pool.slots.v[row];
-
-        if (pool_slot_open(slot))
-            list[found++] =
-                (struct free_slot){.slot = row + 1,
-                                   .node = slot->node,
-                                   .domain = domains ? domains[slot->node] : slot->node};
-    }
+    for (; node; node = pool_next(node))
+        for (uint32_t row = node->first_slot; row != POOL_NONE; row = s->pool.slots.v[row].next)
+            if (pool_slot_open(&s->pool.slots.v[row]))
+                list[found++] =
+                    (struct free_slot){.slot = row + 1,
+                                       .node = node->row,
+                                       .domain = domains ? domains[node->row] : node->row};
     mem_free(s->alloc, domains);
     return list;
 }

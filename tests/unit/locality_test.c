@@ -252,6 +252,27 @@ Test(locality, takes_slots_in_the_order_of_the_pool_without_data) /* [S-LOC-6] *
     world_free(&w);
 }
 
+/* An autoscaler takes the newest back first. Whatever the rows, also those of a restored pool. */
+Test(locality, takes_the_slots_of_the_nodes_that_came_first) /* [S-LOC-6] */
+{
+    struct world w = job(2, "false");
+
+    world_node(&w, "n1", 1);
+    world_node(&w, "n2", 1);
+    world_node(&w, "n3", 1);
+    world_start(&w);
+    expect_nodes(&w, "n1 n2");
+    world_lose(&w, "n1");
+    world_node(&w, "n4", 1); /* in the row of n1 */
+    world_to(&w, 1000);
+    expect_nodes(&w, "n2 n3");
+    world_lose(&w, "n2");
+    world_node(&w, "n5", 1);
+    world_to(&w, 2000);
+    expect_nodes(&w, "n3 n4");
+    world_free(&w);
+}
+
 Test(locality, uses_whole_nodes_first_when_there_are_more_slots_than_needed) /* [S-LOC-6] */
 {
     struct world w = job(4, "false");
