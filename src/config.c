@@ -292,6 +292,9 @@ static const struct row rows[] = {
           "them")},
     {KEY("pliant.rescale.worth.restart"), FIELD(worth.restart_ms), SPAN, DEFAULT("30 s"),
      HELP("what a restart is taken to cost until one was measured")},
+    {KEY("pliant.rescale.worth.min-restart"), FIELD(worth.min_restart_ms), SPAN, DEFAULT("0 s"),
+     HELP("what a restart is taken to cost at least, whatever was measured: for tasks that are "
+          "started long before they are of use")},
     {KEY("pliant.rescale.worth.checkpoint"), FIELD(worth.checkpoint_ms), SPAN, DEFAULT("3 s"),
      HELP("the same for a checkpoint")},
     {KEY("pliant.rescale.worth.between-losses"), FIELD(worth.between_losses_ms), SOME_SPAN,
@@ -358,7 +361,7 @@ static const struct row rows[] = {
     {KEY("pliant.checkpoint.min-interval"), FIELD(checkpoint_min_interval_ms), SOME_SPAN,
      DEFAULT("1 s"), HELP("the shortest interval that auto takes")},
     {KEY("pliant.checkpoint.max-interval"), FIELD(checkpoint_max_interval_ms), SOME_SPAN,
-     DEFAULT("1 h"), HELP("the longest interval that auto takes")},
+     DEFAULT("1 h"), HELP("the longest interval that auto takes, but for twice what a checkpoint costs")},
     {KEY("execution.checkpointing.min-pause"), FIELD(checkpoint_min_pause_ms), SPAN,
      DEFAULT("0 s"), HELP("from the end of a checkpoint to the next, at least")},
     {KEY("execution.checkpointing.timeout"), FIELD(checkpoint_timeout_ms), SOME_SPAN,

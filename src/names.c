@@ -202,6 +202,7 @@ static const char *const JUDGEMENTS[] = {
     [PLIANT_JUDGED_NOT] = "none",
     [PLIANT_JUDGED_GAIN] = "gain",
     [PLIANT_JUDGED_CHECKPOINT] = "checkpoint",
+    [PLIANT_JUDGED_REPORT] = "report",
     [PLIANT_JUDGED_SETTLES] = "settles",
     [PLIANT_JUDGED_STARTING] = "starting",
     [PLIANT_JUDGED_COST] = "cost",

@@ -67,6 +67,7 @@ static void policy_begin(struct pliant_sched *s)
     s->policy.kind = s->way->rescales ? s->cfg.rescale_policy : PLIANT_POLICY_NEVER;
     s->policy.limits = (struct worth_limits){
         .restart_ms = s->cfg.worth.restart_ms,
+        .min_restart_ms = s->cfg.worth.min_restart_ms,
         .checkpoint_ms = s->cfg.worth.checkpoint_ms,
         .between_losses_ms = s->cfg.worth.between_losses_ms,
         .memory_ms = s->cfg.worth.memory_ms,

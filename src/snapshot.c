@@ -15,7 +15,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 11u
+#define VERSION 12u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -136,6 +136,8 @@ static void executing_codec(struct codec *c, struct executing *e)
     CODEC(c, e->trigger_checkpoint);
     codec_bool(c, &e->wants_checkpoint);
     CODEC(c, e->running_since_ms);
+    CODEC(c, e->first_report_at_ms);
+    codec_bool(c, &e->start_measured);
     CODEC(c, e->changed_at_ms);
     CODEC(c, e->idle_slots);
     CODEC(c, e->missed);
@@ -788,12 +790,19 @@ static void past_codec(struct codec *c, int64_t *at_ms, int64_t now_ms)
     codec_expect(c, *at_ms == PLIANT_UNSET || *at_ms <= now_ms);
 }
 
+static void rate_codec(struct codec *c, struct worth_rate *rate)
+{
+    sum_codec(c, &rate->seen);
+    sum_codec(c, &rate->risk);
+}
+
 static void worth_codec(struct codec *c, struct worth *w, int64_t now_ms)
 {
-    sum_codec(c, &w->losses);
-    sum_codec(c, &w->stops);
-    sum_codec(c, &w->exposed_ms);
-    sum_codec(c, &w->risk);
+    rate_codec(c, &w->losses);
+    rate_codec(c, &w->stops);
+    sum_codec(c, &w->moves);
+    sum_codec(c, &w->units);
+    codec_expect(c, w->units >= 1);
     codec_bool(c, &w->working);
     for (uint32_t g = 0; g < WORTH_GRIDS; g++) {
         sum_codec(c, &w->on_grid[g]);
@@ -812,6 +821,7 @@ static void worth_codec(struct codec *c, struct worth *w, int64_t now_ms)
     past_codec(c, &w->counted_to_ms, now_ms);
     codec_expect(c, w->counted_to_ms == PLIANT_UNSET || w->counted_to_ms >= w->changed_at_ms);
     past_codec(c, &w->forgot_to_ms, now_ms);
+    past_codec(c, &w->stopped_at_ms, now_ms);
     past_codec(c, &w->lost_at_ms, now_ms);
     CODEC(c, w->restart_ms);
     CODEC(c, w->checkpoint_ms);

@@ -37,6 +37,7 @@ static const struct words ends[] = {
 static const struct words judgements[] = {
     {"gain", "worth it now"},
     {"checkpoint", "worth it after a checkpoint"},
+    {"report", "worth it after the next report"},
     {"settles", "worth it once no more slots arrive"},
     {"starting", "not while the tasks start"},
     {"cost", "not worth it yet"},

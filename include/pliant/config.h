@@ -122,6 +122,7 @@ struct pliant_config {
     enum pliant_rescale_policy rescale_policy;
     struct {
         int64_t restart_ms, checkpoint_ms, between_losses_ms; /* until they are measured */
+        int64_t min_restart_ms;
         int64_t memory_ms;
     } worth;
 

@@ -453,6 +453,7 @@ enum pliant_judgement {
     PLIANT_JUDGED_NOT,        /* nobody asked, or another policy than `worth` */
     PLIANT_JUDGED_GAIN,       /* now: the gain exceeds the cost */
     PLIANT_JUDGED_CHECKPOINT, /* the same once a checkpoint has completed */
+    PLIANT_JUDGED_REPORT,     /* the same once the workers have reported a checkpoint */
     PLIANT_JUDGED_SETTLES,    /* the same once no more slots arrive */
     PLIANT_JUDGED_STARTING,   /* not while the tasks start: that costs more than it brings */
     PLIANT_JUDGED_COST,       /* not now: the cost exceeds the gain */

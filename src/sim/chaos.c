@@ -206,6 +206,7 @@ static void draw_policy(struct chaos *c)
 
     cfg->rescale_policy = PICK(c, policies);
     cfg->worth.restart_ms = PICK(c, spans_ms);
+    cfg->worth.min_restart_ms = PICK(c, spans_ms);
     cfg->worth.checkpoint_ms = PICK(c, spans_ms);
     cfg->worth.between_losses_ms = PICK(c, spans_ms);
     cfg->worth.memory_ms = PICK(c, spans_ms);

@@ -349,6 +349,7 @@ void sentence_of_judgement(FILE *out, const struct pliant_action *a)
         [PLIANT_JUDGED_NOT] = "nothing",
         [PLIANT_JUDGED_GAIN] = "now",
         [PLIANT_JUDGED_CHECKPOINT] = "after a checkpoint",
+        [PLIANT_JUDGED_REPORT] = "after the next report",
         [PLIANT_JUDGED_SETTLES] = "once no more slots arrive",
         [PLIANT_JUDGED_STARTING] = "not while the tasks start",
         [PLIANT_JUDGED_COST] = "not yet",

@@ -338,8 +338,9 @@ static void note_running(struct pliant_sched *s)
     if (e->running_since_ms != PLIANT_UNSET || !execution_all_running(&s->graph))
         return;
     e->running_since_ms = s->clock.now_ms;
-    worth_restarted(&s->policy.worth, &s->policy.limits, s->clock.now_ms,
-                    s->clock.now_ms - s->deployed_at_ms);
+    worth_running(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
+    if (!s->job->worker_group) /* whose workers are of use when they report */
+        worth_restarted(&s->policy.worth, s->clock.now_ms - s->deployed_at_ms);
     checkpointing_running(s, &e->checkpointing);
     if (s->policy.kind == PLIANT_POLICY_WORTH && deadline_armed(&e->again))
         deadline_arm(&e->again, &s->clock, s->clock.now_ms);
@@ -451,12 +452,13 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
     e->countdown = -1;
     e->trigger_checkpoint = 0;
     e->wants_checkpoint = false;
-    e->running_since_ms = PLIANT_UNSET;
+    e->running_since_ms = e->first_report_at_ms = PLIANT_UNSET;
+    e->start_measured = from == PLIANT_STOP_WITH_SAVEPOINT;
     e->changed_at_ms = s->clock.now_ms;
     e->idle_slots = 0;
     e->missed = 0;
     e->judged = (struct pliant_judged){.judgement = PLIANT_JUDGED_NOT};
-    worth_enter(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
+    worth_enter(&s->policy.worth, &s->policy.limits, s->clock.now_ms, s->graph.n_units);
     e->manager = s->way->rescales ? manager_start(timing, &s->clock) : manager_none();
     if (from == PLIANT_STOP_WITH_SAVEPOINT) {
         s->deployed_at_ms = s->clock.now_ms;

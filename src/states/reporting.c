@@ -122,6 +122,25 @@ static struct state paths_differ(struct pliant_sched *s, uint32_t a, uint32_t b)
     return sched_ops(s)->on_failure(s, &failure);
 }
 
+/* Workers are up long before they work: they load, and restore. A start takes until the first
+ * report, less what lies between that and the second. */
+static void measure_start(struct pliant_sched *s)
+{
+    struct executing *e = &s->state.executing;
+    int64_t now_ms = s->clock.now_ms, first_ms = e->first_report_at_ms, up_ms, start_ms;
+
+    if (s->state.id != PLIANT_EXECUTING || e->start_measured)
+        return;
+    if (first_ms == PLIANT_UNSET) {
+        e->first_report_at_ms = now_ms;
+        return;
+    }
+    up_ms = e->running_since_ms - s->deployed_at_ms;
+    start_ms = first_ms - s->deployed_at_ms - (now_ms - first_ms);
+    worth_restarted(&s->policy.worth, start_ms > up_ms ? start_ms : up_ms);
+    e->start_measured = true;
+}
+
 static struct state consume(struct pliant_sched *s)
 {
     uint32_t first = first_with_path(s);
@@ -130,6 +149,7 @@ static struct state consume(struct pliant_sched *s)
     if (has_path && differing(s, first) < n_ranks(s))
         return paths_differ(s, first, differing(s, first));
     note_calls(s);
+    measure_start(s);
     if (has_path)
         begin_registration(s, first);
     else

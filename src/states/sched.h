@@ -106,6 +106,8 @@ struct executing {
     uint64_t trigger_checkpoint; /* the one that is acting as a trigger now, or 0 */
     bool wants_checkpoint;       /* the policy does, but one was pending or not all tasks ran */
     int64_t running_since_ms;    /* all tasks; PLIANT_UNSET: not yet */
+    int64_t first_report_at_ms;  /* of a group, by all ranks; PLIANT_UNSET: none yet */
+    bool start_measured;         /* of a group: a second one came */
     struct pliant_judged judged; /* the last judgement that was told */
     uint64_t idle_slots;         /* that a rescale would use, since the last change */
     int64_t missed;              /* slot-ms of them before it */

@@ -20,12 +20,14 @@ static uint64_t units(const struct pliant_sched *s, const uint32_t *parallelism)
     return all;
 }
 
-/* Work that a restart would throw away. Who has no checkpoints does without it anyhow. */
+/* Work that a restart would throw away. Who has no checkpoints does without it anyhow; a group has
+ * them if it ever reported one. */
 static int64_t unsafe_ms(const struct pliant_sched *s)
 {
     int64_t from = s->state.executing.running_since_ms;
+    bool has_them = s->job->worker_group ? s->checkpoints.completed_id != 0 : checkpointing_on(s);
 
-    if (from == PLIANT_UNSET || !checkpointing_on(s))
+    if (from == PLIANT_UNSET || !has_them)
         return 0;
     if (s->checkpoints.completed_id && s->checkpoints.completed_at_ms > from)
         from = s->checkpoints.completed_at_ms;

@@ -43,13 +43,14 @@ static struct rescale_answer weigh(const struct rescale_policy *policy,
 
     if (offer->view.q <= offer->view.p)
         return after_checkpoint(offer);
-    a.why = worth_judge(&policy->worth, &policy->limits, &offer->view);
+    a.why = worth_judge(&policy->worth, &policy->limits, &offer->view, offer->now_ms);
     switch (a.why.reason) {
     case PLIANT_JUDGED_GAIN:
         return a;
     case PLIANT_JUDGED_CHECKPOINT:
         a.verdict = RESCALE_AFTER_CHECKPOINT;
         return a;
+    case PLIANT_JUDGED_REPORT:
     case PLIANT_JUDGED_SETTLES:
     case PLIANT_JUDGED_STARTING:
     case PLIANT_JUDGED_COST:

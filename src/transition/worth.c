@@ -8,18 +8,21 @@
 
 #define LN2 0.6931471805599453
 
-#define HORIZON_SHARE (2.0 / 3) /* of the mean time between two stops a gain is counted ahead */
-#define SETTLE_SHARE 0.05       /* of a restart, after the last arrival */
-#define PRIOR_EPISODES 1.0      /* what the priors weigh, in episodes seen */
-#define CALM_MS 1200000.0       /* after so long without a change losses are half as likely */
-#define MEASURED_SHARE 0.5      /* of the newest measure in an average */
-#define NEWEST_SHARE 0.2        /* of the newest in averages of shares */
-#define EARLY_FIRST 0.5         /* taken to go early, until nodes under notice went */
-#define EPISODE_MS 1000         /* losses within it are one */
-#define REGULAR_SHARE 0.25      /* of the mean gap: arrivals no further off than this are regular */
-#define AGAIN_MS 60000          /* a cost that exceeds the gain is looked at again */
+#define HORIZON_SHARE 0.375  /* of the mean time to the next stop a gain is counted ahead */
+#define STOPS_CALM_MS 720000 /* after so long without a change stops are half as likely */
+#define LOSSES_CALM_MS 1200000
+#define PRIOR_LOSSES 1.0 /* what the prior weighs, in episodes seen */
+#define PRIOR_STOPS 1.5
+#define PRIOR_UNNOTICED 0.5 /* as many losses are taken for seen when their share is asked */
+#define MISSED_SHARE 0.1    /* of what a restart costs is missed while arrivals settle */
+#define STARTING_SHARE 0.02 /* of a restart, after the last arrival, where tasks still start */
+#define MEASURED_SHARE 0.5  /* of the newest measure in an average */
+#define NEWEST_SHARE 0.2    /* of the newest in averages of shares */
+#define EARLY_FIRST 0.5     /* taken to go early, until nodes under notice went */
+#define EPISODE_MS 1000     /* stops within it are one, and so are arrivals */
+#define AGAIN_MS 60000      /* a cost that exceeds the gain is looked at again */
 #define GRID_NEAR_MS 500
-#define GRID_KNOWN 0.3 /* less of the losses on a grid may be chance */
+#define GRID_KNOWN 0.15 /* less of the losses on a grid may be chance */
 
 /* ---- numbers ---------------------------------------------------------------------------- */
 
@@ -72,7 +75,8 @@ void worth_start(struct worth *w)
 {
     memset(w, 0, sizeof *w);
     w->counted_to_ms = w->forgot_to_ms = w->lost_at_ms = w->arrived_at_ms = PLIANT_UNSET;
-    w->changed_at_ms = PLIANT_UNSET;
+    w->changed_at_ms = w->stopped_at_ms = PLIANT_UNSET;
+    w->units = 1;
     w->restart_ms = w->checkpoint_ms = PLIANT_UNSET;
     w->early = EARLY_FIRST;
 }
@@ -84,10 +88,11 @@ static void forget(struct worth *w, const struct worth_limits *l, int64_t now_ms
                       : halved((double)(now_ms - w->forgot_to_ms) / (double)l->memory_ms);
 
     w->forgot_to_ms = now_ms;
-    w->losses *= keep;
-    w->stops *= keep;
-    w->exposed_ms *= keep;
-    w->risk *= keep;
+    w->losses.seen *= keep;
+    w->losses.risk *= keep;
+    w->stops.seen *= keep;
+    w->stops.risk *= keep;
+    w->moves *= keep;
 }
 
 static double calm_ms(const struct worth *w, int64_t at_ms)
@@ -95,15 +100,20 @@ static double calm_ms(const struct worth *w, int64_t at_ms)
     return w->changed_at_ms == PLIANT_UNSET ? 0 : (double)(at_ms - w->changed_at_ms);
 }
 
+/* The sum of 1 ms / (calm + scale) since what was counted last. */
+static double risk(const struct worth *w, int64_t now_ms, double scale_ms)
+{
+    return log_of_ratio(calm_ms(w, w->counted_to_ms) + scale_ms, calm_ms(w, now_ms) + scale_ms);
+}
+
 static void count(struct worth *w, const struct worth_limits *l, int64_t now_ms)
 {
     forget(w, l, now_ms);
     if (w->counted_to_ms == PLIANT_UNSET)
         return;
-    w->exposed_ms += (double)(now_ms - w->counted_to_ms);
+    w->stops.risk += risk(w, now_ms, STOPS_CALM_MS);
     if (w->working)
-        w->risk +=
-            log_of_ratio(calm_ms(w, w->counted_to_ms) + CALM_MS, calm_ms(w, now_ms) + CALM_MS);
+        w->losses.risk += w->units * risk(w, now_ms, LOSSES_CALM_MS);
     w->counted_to_ms = now_ms;
 }
 
@@ -113,10 +123,11 @@ void worth_changed(struct worth *w, const struct worth_limits *l, int64_t now_ms
     w->changed_at_ms = now_ms;
 }
 
-void worth_enter(struct worth *w, const struct worth_limits *l, int64_t now_ms)
+void worth_enter(struct worth *w, const struct worth_limits *l, int64_t now_ms, uint64_t units)
 {
     count(w, l, now_ms);
     w->counted_to_ms = now_ms;
+    w->units = units > 0 ? (double)units : 1;
 }
 
 void worth_leave(struct worth *w, const struct worth_limits *l, int64_t now_ms)
@@ -131,10 +142,14 @@ void worth_stopped(struct worth *w, int64_t took_ms)
     w->stopping_ms = took_ms;
 }
 
-void worth_restarted(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t took_ms)
+void worth_running(struct worth *w, const struct worth_limits *l, int64_t now_ms)
 {
     count(w, l, now_ms);
     w->working = true;
+}
+
+void worth_restarted(struct worth *w, int64_t took_ms)
+{
     w->restart_ms = average(w->restart_ms, w->stopping_ms + took_ms);
     w->stopping_ms = 0;
 }
@@ -142,6 +157,11 @@ void worth_restarted(struct worth *w, const struct worth_limits *l, int64_t now_
 void worth_checkpointed(struct worth *w, int64_t took_ms)
 {
     w->checkpoint_ms = average(w->checkpoint_ms, took_ms);
+}
+
+static bool same_episode(int64_t first_ms, int64_t now_ms)
+{
+    return first_ms != PLIANT_UNSET && now_ms - first_ms < EPISODE_MS;
 }
 
 static void note_gap(struct worth *w, double gap_ms)
@@ -161,7 +181,7 @@ static void note_gap(struct worth *w, double gap_ms)
 
 void worth_arrived(struct worth *w, int64_t now_ms)
 {
-    if (w->arrived_at_ms != PLIANT_UNSET && now_ms - w->arrived_at_ms < EPISODE_MS)
+    if (same_episode(w->arrived_at_ms, now_ms))
         return;
     if (w->arrived_at_ms != PLIANT_UNSET)
         note_gap(w, (double)(now_ms - w->arrived_at_ms));
@@ -177,7 +197,9 @@ void worth_drained(struct worth *w, bool early)
 
 int64_t worth_restart_ms(const struct worth *w, const struct worth_limits *l)
 {
-    return w->restart_ms == PLIANT_UNSET ? l->restart_ms : w->restart_ms;
+    int64_t known_ms = w->restart_ms == PLIANT_UNSET ? l->restart_ms : w->restart_ms;
+
+    return known_ms > l->min_restart_ms ? known_ms : l->min_restart_ms;
 }
 
 int64_t worth_checkpoint_ms(const struct worth *w, const struct worth_limits *l)
@@ -192,18 +214,28 @@ int64_t worth_left_ms(const struct worth *w, const struct worth_limits *l, int64
     return left_ms > 0 ? left_ms : 0;
 }
 
-/* Mean time between episodes, with what the prior weighs. */
-static double between(const struct worth_limits *l, double time_ms, double seen)
+/* Until the next one, with what the prior weighs: one in `between_losses_ms` right after a change.
+ */
+static double mean_ms(struct worth_rate rate, const struct worth_limits *l, double since_ms,
+                      double scale_ms, double weight, double weight_seen)
 {
-    return (time_ms + PRIOR_EPISODES * (double)l->between_losses_ms) / (seen + PRIOR_EPISODES);
+    double prior = weight * (double)l->between_losses_ms / scale_ms;
+
+    return (since_ms + scale_ms) * (rate.risk + prior) / (rate.seen + weight_seen);
 }
 
-/* Between losses, after `calm_ms` without a change. */
-static double between_losses(const struct worth *w, const struct worth_limits *l, double calm_ms)
+static double until_stop(const struct worth *w, const struct worth_limits *l, int64_t now_ms)
 {
-    double prior = (double)l->between_losses_ms / CALM_MS;
+    return mean_ms(w->stops, l, calm_ms(w, now_ms), STOPS_CALM_MS, PRIOR_STOPS, PRIOR_STOPS);
+}
 
-    return (calm_ms + CALM_MS) * (w->risk + PRIOR_EPISODES * prior) / (w->losses + PRIOR_EPISODES);
+/* Where nodes go with notice, a loss without one is not expected before one was seen. */
+static double until_loss(const struct worth *w, const struct worth_limits *l, double since_ms)
+{
+    struct worth_rate of_all = {w->losses.seen, w->losses.risk / w->units};
+    double seen = w->losses.seen + PRIOR_UNNOTICED, unnoticed = seen / (seen + w->moves);
+
+    return mean_ms(of_all, l, since_ms, LOSSES_CALM_MS, PRIOR_LOSSES, PRIOR_LOSSES * unnoticed);
 }
 
 /* ---- the grid of losses ----------------------------------------------------------------- */
@@ -237,7 +269,7 @@ static double wasted(double interval_ms, double cost_ms, double mean_ms, double 
 
 static uint32_t find_grid(const struct worth *w, const struct worth_limits *l)
 {
-    double cost = (double)worth_checkpoint_ms(w, l), mean = between_losses(w, l, 0);
+    double cost = (double)worth_checkpoint_ms(w, l), mean = until_loss(w, l, 0);
     double interval = square_root(2 * cost * mean), least;
     uint32_t best = 0;
 
@@ -269,7 +301,7 @@ static int64_t before_grid(const struct worth *w, const struct worth_limits *l, 
                            int64_t at_ms)
 {
     int64_t period = grids_ms[w->grid - 1];
-    int64_t cost = worth_checkpoint_ms(w, l), ahead = cost + cost / 8 + GRID_NEAR_MS;
+    int64_t cost = worth_checkpoint_ms(w, l), ahead = cost + cost / 32 + GRID_NEAR_MS;
     int64_t off = (at_ms + ahead - w->lost_at_ms) % period;
     int64_t kept = at_ms - off + (off > period / 2 ? period : 0);
     int64_t least = now_ms + (cost > l->min_interval_ms ? cost : l->min_interval_ms);
@@ -282,16 +314,15 @@ static int64_t before_grid(const struct worth *w, const struct worth_limits *l, 
 void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,
                  enum worth_end how)
 {
-    bool same_episode =
-        how == WORTH_LOST && w->lost_at_ms != PLIANT_UNSET && now_ms - w->lost_at_ms < EPISODE_MS;
-
     count(w, l, now_ms);
-    if (same_episode)
+    if (how == WORTH_RESCALED || same_episode(w->stopped_at_ms, now_ms))
         return;
+    w->stopped_at_ms = now_ms;
+    w->stops.seen++;
+    w->moves += how == WORTH_MOVED;
+    w->losses.seen += how == WORTH_LOST && worked_ms > 0;
     if (how == WORTH_LOST)
         note_loss(w, l, now_ms);
-    w->losses += how == WORTH_LOST && worked_ms > 0;
-    w->stops += how != WORTH_RESCALED;
 }
 
 /* ---- what follows ----------------------------------------------------------------------- */
@@ -299,7 +330,7 @@ void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, 
 int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms)
 {
     double cost = (double)worth_checkpoint_ms(w, l);
-    double mean = between_losses(w, l, calm_ms(w, now_ms));
+    double mean = until_loss(w, l, calm_ms(w, now_ms));
     int64_t interval_ms = whole(square_root(2 * cost * mean));
     int64_t least_ms = 2 * worth_checkpoint_ms(w, l), at_ms;
 
@@ -321,39 +352,65 @@ static bool worth_starting_over(const struct worth_view *v, double horizon, doub
     return (double)v->q * (horizon - restart) > (double)v->p * (horizon - (double)v->left_ms);
 }
 
-static int64_t until_settled(const struct worth_view *v, double restart)
+/* Arrivals come in bursts: more are waited for until a small part of what a restart costs was
+ * missed, no longer than a restart takes; where tasks still start little is lost by another one. */
+static int64_t until_settled(const struct worth_view *v, double restart, double cost)
 {
-    return whole(SETTLE_SHARE * restart) - v->since_arrival_ms;
+    double since = (double)v->since_arrival_ms, left = restart - since;
+    double paid = (MISSED_SHARE * cost - (double)v->missed) / (double)(v->q - v->p);
+
+    assert(v->q > v->p);
+    if (!v->running)
+        return whole(STARTING_SHARE * restart - since);
+    return whole(paid < left ? paid : left);
 }
 
-/* Where slots arrive regularly, the next ones are waited for until as much was missed as a restart
+/* Where slots arrive at a rate, the next ones are waited for until as much was missed as a restart
  * costs: that many restarts cost least. In ms from now; 0: not worth it. */
 static int64_t until_next(const struct worth *w, const struct worth_view *v, double cost)
 {
     double overdue = w->gap_ms + 2 * w->gap_off_ms + EPISODE_MS - (double)v->since_arrival_ms;
     double paid = (cost - (double)v->missed) / (double)(v->q - v->p);
-    bool regular = w->gaps == WORTH_GAPS_FEW && w->gap_off_ms <= REGULAR_SHARE * w->gap_ms;
+    bool at_a_rate = w->gaps == WORTH_GAPS_FEW && w->gap_off_ms <= w->gap_ms;
 
-    if (!regular || overdue < 1 || paid < w->gap_ms - (double)v->since_arrival_ms || paid < 1)
+    if (!at_a_rate || overdue < 1 || paid < w->gap_ms - (double)v->since_arrival_ms || paid < 1)
         return 0;
     return whole(paid < overdue ? paid : overdue);
 }
 
+/* What the restart does to work since the last checkpoint: one more is taken, or it is gone. */
+static double cost_of_work(const struct worth_view *v, double checkpoint)
+{
+    double unsafe = (double)v->unsafe_ms;
+
+    if (!v->can_checkpoint)
+        return (double)v->p * unsafe;
+    return (double)v->q * (unsafe < checkpoint ? unsafe : checkpoint);
+}
+
+/* Workers report when they like. The next report is waited for until as much was missed as would
+ * be lost without it, or as a restart costs: it may never come. */
+static int64_t until_report(const struct worth_view *v, double restart)
+{
+    double lost = (double)v->p * (double)v->unsafe_ms, most = (double)v->q * restart;
+
+    if (v->can_checkpoint)
+        return 0;
+    return whole(((lost < most ? lost : most) - (double)v->missed) / (double)(v->q - v->p));
+}
+
 struct worth_judgement worth_judge(const struct worth *w, const struct worth_limits *l,
-                                   const struct worth_view *v)
+                                   const struct worth_view *v, int64_t now_ms)
 {
     double restart = (double)worth_restart_ms(w, l), checkpoint = (double)worth_checkpoint_ms(w, l);
-    double horizon = HORIZON_SHARE * between(l, w->exposed_ms, w->stops);
-    double unsafe = (double)v->unsafe_ms;
+    double horizon = HORIZON_SHARE * until_stop(w, l, now_ms);
     double gain = (double)(v->q - v->p) * horizon;
-    double cost = (double)v->q * (restart + (unsafe < checkpoint ? unsafe : checkpoint));
+    double cost = (double)v->q * restart + cost_of_work(v, checkpoint);
     struct worth_judgement j = {.gain = whole(gain), .cost = whole(cost)};
-    int64_t settles = until_settled(v, restart), next = until_next(w, v, cost);
+    int64_t settles = until_settled(v, restart, cost), next = until_next(w, v, cost);
 
     if (v->running && next > settles)
         settles = next;
-
-    assert(v->q > v->p);
     if (!v->running && !worth_starting_over(v, horizon, restart)) {
         j.reason = PLIANT_JUDGED_STARTING;
         j.again_in_ms = v->left_ms > 0 ? v->left_ms : 1000;
@@ -363,6 +420,9 @@ struct worth_judgement worth_judge(const struct worth *w, const struct worth_lim
     } else if (settles > 0) {
         j.reason = PLIANT_JUDGED_SETTLES;
         j.again_in_ms = settles;
+    } else if (v->running && until_report(v, restart) > 0) {
+        j.reason = PLIANT_JUDGED_REPORT;
+        j.again_in_ms = until_report(v, restart);
     } else if (v->running && v->can_checkpoint && v->unsafe_ms >= (int64_t)checkpoint &&
                v->unsafe_ms > 0) {
         j.reason = PLIANT_JUDGED_CHECKPOINT;

@@ -4,12 +4,14 @@
  * job is stopped by a loss (its work since the last checkpoint is gone) or by a planned move
  * (nothing is gone). Until something was measured, the options' priors stand for it.
  *
- *   horizon   what is left of the present run on average: two thirds of the mean time between stops
+ *   calm      for how long no node came, went or got notice. The longer nothing has changed, the
+ *             longer nothing will: what comes c times per ms of calm + some minutes, c is learned
+ *   horizon   how far ahead a gain is counted: a share of the mean time to the next stop
  *   gain      (q - p) x horizon     in slot-ms, for a rescale from p to q slots
- *   cost      q x (restart + checkpoint, unless one has just completed)
- *   rate      of losses, per ms: c / (calm + 20 min), calm: for how long no node came or went.
- *             The longer nothing has changed, the longer nothing will
- *   interval  sqrt(2 x checkpoint / rate): what checkpoints cost and losses take is least
+ *   cost      q x (restart + checkpoint, unless one has just completed); where none can be asked
+ *             for: q x restart + p x the work since the last
+ *   interval  sqrt(2 x checkpoint x mean time to the next loss): what checkpoints cost and losses
+ *             take is least
  *
  * Pure: plain values, no pointers; O(1).
  * Units   ms, slot-ms
@@ -22,19 +24,27 @@
 
 #define WORTH_GRIDS 5u
 
-#define WORTH_GAPS_FEW 3u /* more are needed to tell whether they are regular */
+#define WORTH_GAPS_FEW 3u /* more are needed to tell whether they come at a rate */
 
 struct worth_limits {
     int64_t restart_ms, checkpoint_ms; /* until they are measured */
     int64_t between_losses_ms;         /* ... */
+    int64_t min_restart_ms;            /* whatever is measured */
     int64_t memory_ms;                 /* what is older counts half */
     int64_t min_interval_ms, max_interval_ms;
 };
 
+/* What comes the more rarely the longer nothing has changed. */
+struct worth_rate {
+    double seen; /* episodes */
+    double risk; /* in which they came: ms / (calm + some minutes), summed up */
+};
+
 struct worth {
-    double losses, stops;        /* episodes; stops: losses and planned moves */
-    double exposed_ms;           /* in which stops came: of Executing */
-    double risk;                 /* in which losses came: of work, ms / (calm + 20 min) summed up */
+    struct worth_rate losses;    /* of work without notice; each slot of the job runs the risk */
+    struct worth_rate stops;     /* of Executing, by losses and by planned moves */
+    double moves;                /* planned ones, away from nodes under notice; episodes */
+    double units;                /* slots that the job takes */
     double on_grid[WORTH_GRIDS]; /* share of the losses a whole number of periods after another */
     uint32_t grid;               /* 1 + that of the grid that checkpoints keep to; 0: to none */
     double early;                /* share of the nodes under notice that went before their end */
@@ -45,6 +55,7 @@ struct worth {
     int64_t counted_to_ms;       /* up to here, in Executing; PLIANT_UNSET: not in Executing */
     bool working;                /* all tasks run */
     int64_t forgot_to_ms;        /* up to here everything has decayed; PLIANT_UNSET: nothing yet */
+    int64_t stopped_at_ms;       /* the first stop of the last episode; PLIANT_UNSET: none */
     int64_t lost_at_ms;          /* the last loss; PLIANT_UNSET: none */
     int64_t restart_ms, checkpoint_ms; /* PLIANT_UNSET: not measured */
     int64_t stopping_ms;               /* the first part of the restart that is under way */
@@ -57,24 +68,25 @@ struct worth_view {
     int64_t left_ms;   /* of the restart that is under way */
     int64_t unsafe_ms; /* of work since the last checkpoint */
     int64_t since_arrival_ms;
-    int64_t missed; /* slot-ms that stood idle since the first of these arrivals */
-    bool can_checkpoint;
+    int64_t missed;      /* slot-ms that stood idle since the first of these arrivals */
+    bool can_checkpoint; /* else what is unsafe is lost, or was told to be no loss: then it is 0 */
 };
 
 struct worth_judgement {
     enum pliant_judgement reason;
     int64_t gain, cost;  /* slot-ms */
-    int64_t again_in_ms; /* > 0 for SETTLES, STARTING, COST */
+    int64_t again_in_ms; /* > 0 for REPORT, SETTLES, STARTING, COST */
 };
 
 void worth_start(struct worth *w);
-/* Executing is entered, and left. */
-void worth_enter(struct worth *w, const struct worth_limits *l, int64_t now_ms);
+/* Executing is entered with tasks in so many slots, and left. */
+void worth_enter(struct worth *w, const struct worth_limits *l, int64_t now_ms, uint64_t units);
 void worth_leave(struct worth *w, const struct worth_limits *l, int64_t now_ms);
-/* A restart is measured in two parts: tasks went down in so long, and came up. */
+/* All tasks run. */
+void worth_running(struct worth *w, const struct worth_limits *l, int64_t now_ms);
+/* A restart is measured in two parts: tasks went down in so long, and came to work. */
 void worth_stopped(struct worth *w, int64_t took_ms);
-void worth_restarted(struct worth *w, const struct worth_limits *l, int64_t now_ms,
-                     int64_t took_ms);
+void worth_restarted(struct worth *w, int64_t took_ms);
 void worth_checkpointed(struct worth *w, int64_t took_ms); /* one has completed */
 /* A run that worked for `worked_ms` ended: by a loss, a planned move, or of the policy's will. */
 enum worth_end { WORTH_LOST, WORTH_MOVED, WORTH_RESCALED };
@@ -94,7 +106,7 @@ bool worth_checkpoint_at_notice(const struct worth *w, const struct worth_limits
 bool worth_moving_early(uint64_t p, uint64_t q, int64_t left_ms, int64_t until_move_ms);
 
 struct worth_judgement worth_judge(const struct worth *w, const struct worth_limits *l,
-                                   const struct worth_view *view);
+                                   const struct worth_view *view, int64_t now_ms);
 /* When to trigger the next checkpoint, after a start or another one at `now_ms`. */
 int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms);
 

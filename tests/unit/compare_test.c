@@ -249,8 +249,8 @@ Test(compare, worth_never_restarts_where_nothing_changes)
     cell_free(&x);
 }
 
-/* One node more each minute, for an hour. */
-static void growth(struct cell *x, const struct compare_cost *at)
+/* One node more each minute, for an hour; each up to `late_ms` after its minute. */
+static void growth(struct cell *x, const struct compare_cost *at, int late_ms)
 {
     static const char job[] = "{vertices: [{id: v, parallelism: 64}]}";
     char trace[8192] = HEADER;
@@ -260,7 +260,8 @@ static void growth(struct cell *x, const struct compare_cost *at)
         size_t n = strlen(trace);
 
         snprintf(trace + n, sizeof trace - n,
-                 "{\"t\":%d,\"ev\":\"node_up\",\"node\":\"n%d\",\"slots\":1}\n", i * 60000, i);
+                 "{\"t\":%d,\"ev\":\"node_up\",\"node\":\"n%d\",\"slots\":1}\n",
+                 i * 60000 + i * 7919 % (late_ms + 1), i);
     }
     strcat(trace, END(4800000));
     cell_init(x, trace);
@@ -273,23 +274,28 @@ static void growth(struct cell *x, const struct compare_cost *at)
 
 Test(compare, worth_restarts_seldom_under_steady_growth_and_gets_as_much_done)
 {
-    struct cell x;
-    struct compare_result worth, immediate;
+    static const int late_ms[] = {0, 10000, 20000, 40000, 59000};
 
-    growth(&x, &dear);
-    worth = run(&x, "worth");
-    immediate = x.c.results[policy_named(&x, "immediate")];
-    cr_expect_leq(3 * worth.restarts, immediate.restarts, "%" PRIu64 " and %" PRIu64,
-                  worth.restarts, immediate.restarts);
-    cr_expect_geq(worth.work, immediate.work, "%.0f and %.0f", worth.work, immediate.work);
-    cell_free(&x);
+    for (size_t i = 0; i < sizeof late_ms / sizeof *late_ms; i++) {
+        struct cell x;
+        struct compare_result worth, immediate;
+
+        growth(&x, &dear, late_ms[i]);
+        worth = run(&x, "worth");
+        immediate = x.c.results[policy_named(&x, "immediate")];
+        cr_expect_leq(3 * worth.restarts, immediate.restarts,
+                      "up to %d ms late: %" PRIu64 " and %" PRIu64, late_ms[i], worth.restarts,
+                      immediate.restarts);
+        cr_expect_geq(worth.work, immediate.work, "%.0f and %.0f", worth.work, immediate.work);
+        cell_free(&x);
+    }
 }
 
 Test(compare, worth_follows_every_change_where_restarts_are_free)
 {
     struct cell x;
 
-    growth(&x, &free_restart);
+    growth(&x, &free_restart, 0);
     cr_expect_eq(run(&x, "worth").restarts, 59u);
     cell_free(&x);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/reports.h"
+#include "states/sched.h"
 #include "world.h"
 
 static struct world running(uint32_t n)
@@ -237,5 +238,79 @@ Test(group_reports, a_stop_asks_for_one_more) /* section 1.1 of the rules */
     world_all_tasks(&w, PLIANT_EV_TASK_FINISHED);
     cr_expect_eq(pliant_job_status(w.s), PLIANT_JOB_FINISHED);
     cr_expect_eq(world_counts(&w).checkpoint, w.registered);
+    world_free(&w);
+}
+
+/* ---- the policy that weighs ------------------------------------------------------------- */
+
+static struct world weighing(uint32_t n)
+{
+    struct world w = world_new((struct world_spec){
+        .worker_group = true,
+        .parallelism = 2 * n,
+        .min_parallelism = 1,
+        .options = {"worker-group.max-failures", "-1", "pliant.rescale.policy", "worth"}});
+
+    world_node(&w, "n1", n);
+    world_start(&w);
+    cr_assert_eq(pliant_state(w.s), PLIANT_EXECUTING);
+    return w;
+}
+
+static int64_t restart_ms(const struct world *w)
+{
+    return worth_restart_ms(&w->s->policy.worth, &w->s->policy.limits);
+}
+
+/* Up at once; the first report 100 s later, the second 10 s after that: 90 s of them to load. */
+Test(group_reports, tell_how_long_the_workers_took_to_work)
+{
+    struct world w = weighing(2);
+
+    cr_expect_eq(restart_ms(&w), 30000, "as the option says");
+    world_to(&w, 100000);
+    all_report(&w, 1, NULL);
+    cr_expect_eq(restart_ms(&w), 30000);
+    world_to(&w, 110000);
+    all_report(&w, 2, NULL);
+    cr_expect_eq(restart_ms(&w), 90000);
+    world_to(&w, 150000);
+    all_report(&w, 3, NULL);
+    cr_expect_eq(restart_ms(&w), 90000, "once a start");
+    world_free(&w);
+}
+
+/* What came since the last one would be lost: it is worth a wait. */
+Test(group_reports, are_waited_for_before_a_group_grows)
+{
+    struct world w = weighing(2);
+
+    world_to(&w, 1000);
+    all_report(&w, 1, "c1");
+    world_registered(&w, true);
+    world_to(&w, 60000);
+    world_node(&w, "n2", 2);
+    world_to(&w, 80000);
+    cr_expect_eq(world_counts(&w).restarts, 0);
+    cr_expect_eq(w.s->state.executing.judged.judgement, PLIANT_JUDGED_REPORT);
+    all_report(&w, 2, "c2");
+    world_registered(&w, true);
+    cr_expect_eq(world_counts(&w).restarts, 1, "now nothing is lost");
+    world_free(&w);
+}
+
+Test(group_reports, are_not_waited_for_in_vain)
+{
+    struct world w = weighing(2);
+
+    world_to(&w, 1000);
+    all_report(&w, 1, "c1");
+    world_registered(&w, true);
+    world_to(&w, 60000);
+    world_node(&w, "n2", 2);
+    world_to(&w, 60000 + 59000);
+    cr_expect_eq(world_counts(&w).restarts, 0);
+    world_to(&w, 60000 + 61000); /* 4 slots x 30 s were missed on 2 of them */
+    cr_expect_eq(world_counts(&w).restarts, 1);
     world_free(&w);
 }

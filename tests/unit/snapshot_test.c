@@ -167,8 +167,8 @@ Test(snapshot, keeps_all_that_the_policy_has_learned)
     size_t n, n_again;
 
     cr_assert_gt(learned->grid, 0);
-    cr_assert_gt(learned->losses, 1);
-    cr_assert_gt(learned->risk, 0);
+    cr_assert_gt(learned->losses.seen, 1);
+    cr_assert_gt(learned->losses.risk, 0);
     cr_assert_eq(pliant_snapshot(w.s, (void **)&bytes, &n), 0);
     cr_assert_eq(pliant_restore(&w.cfg, w.job, bytes, n, &s, &err), 0);
     cr_expect_eq(worth_next_checkpoint(learned, &w.s->policy.limits, w.s->clock.now_ms),
