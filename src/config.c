@@ -310,7 +310,8 @@ static const struct row rows[] = {
 
     /* placement */
     {KEY(ADAPTIVE "prefer-minimal-taskmanagers"), FIELD(prefer_minimal_nodes), BOOLEAN,
-     DEFAULT("true"), HELP("fill whole nodes, so that surplus nodes can go")},
+     DEFAULT("true"), HELP("fill whole nodes, so that surplus nodes can go; among nodes with as many slots, "
+          "those that have been there for longest")},
     {KEY("pliant.placement.spread"), FIELD(spread),
      ONE_OF(spread_words, "none | nodes | domains"), DEFAULT("none"),
      HELP("balance the tasks over nodes or over failure domains")},

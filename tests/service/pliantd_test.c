@@ -250,7 +250,7 @@ Test(daemon, a_silent_agent_is_lost_after_the_heartbeat_timeout)
     cr_expect(harness_now_ms() - from_ms >= TIMEOUT_MS - 500);
     a->silent = false; /* it was only slow: what it runs is of an old attempt */
     WAIT(&s, a->n_stop > 0 && runs_with(job, 4) && agent_running(a) == 2);
-    cr_expect(attempt_on(a) >= 3);
+    cr_expect(attempt_on(a) >= 2); /* the older node has those of the smaller job */
 }
 
 /* All that the job waits for is there as soon as the second one says HELLO, with old tasks. */
