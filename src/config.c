@@ -310,7 +310,8 @@ static const struct row rows[] = {
 
     /* placement */
     {KEY(ADAPTIVE "prefer-minimal-taskmanagers"), FIELD(prefer_minimal_nodes), BOOLEAN,
-     DEFAULT("true"), HELP("fill whole nodes, so that surplus nodes can go")},
+     DEFAULT("true"), HELP("fill whole nodes, so that surplus nodes can go; among nodes with as many slots, "
+          "those that have been there for longest")},
     {KEY("pliant.placement.spread"), FIELD(spread),
      ONE_OF(spread_words, "none | nodes | domains"), DEFAULT("none"),
      HELP("balance the tasks over nodes or over failure domains")},
@@ -361,7 +362,8 @@ static const struct row rows[] = {
     {KEY("pliant.checkpoint.min-interval"), FIELD(checkpoint_min_interval_ms), SOME_SPAN,
      DEFAULT("1 s"), HELP("the shortest interval that auto takes")},
     {KEY("pliant.checkpoint.max-interval"), FIELD(checkpoint_max_interval_ms), SOME_SPAN,
-     DEFAULT("1 h"), HELP("the longest interval that auto takes, but for twice what a checkpoint costs")},
+     DEFAULT("1 h"),
+     HELP("the longest interval that auto takes, but for twice what a checkpoint costs")},
     {KEY("execution.checkpointing.min-pause"), FIELD(checkpoint_min_pause_ms), SPAN,
      DEFAULT("0 s"), HELP("from the end of a checkpoint to the next, at least")},
     {KEY("execution.checkpointing.timeout"), FIELD(checkpoint_timeout_ms), SOME_SPAN,

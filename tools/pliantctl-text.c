@@ -22,16 +22,6 @@ void ctl_put(FILE *out, const char *text)
         fputc((unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text, out);
 }
 
-/* Columns that it takes in a terminal. */
-static size_t ctl_width(const char *text)
-{
-    size_t n = 0;
-
-    for (; *text; text++)
-        n += !utf8_continues(*text);
-    return n;
-}
-
 /* It runs, and how many subtasks a vertex gets will follow from what its inputs hold. */
 bool ctl_is_undecided(const struct doc *job, const struct doc *vertex)
 {
@@ -165,9 +155,9 @@ static bool is_number(const char *head)
 static void measure(const struct ctl_table *t, size_t widths[COLUMNS_MAX])
 {
     for (size_t i = 0; i < t->n_columns; i++)
-        widths[i] = ctl_width(t->heads[i]) - is_number(t->heads[i]);
+        widths[i] = utf8_letters(t->heads[i]) - is_number(t->heads[i]);
     for (size_t i = 0; i < t->cells.n; i++) {
-        size_t w = ctl_width(t->cells.v[i]), *max = &widths[i % t->n_columns];
+        size_t w = utf8_letters(t->cells.v[i]), *max = &widths[i % t->n_columns];
 
         *max = w > *max ? w : *max;
     }
@@ -176,7 +166,7 @@ static void measure(const struct ctl_table *t, size_t widths[COLUMNS_MAX])
 static void put_cell(FILE *out, const struct ctl_table *t, size_t column, const char *text,
                      size_t width, enum ctl_colour colour, bool on)
 {
-    size_t pad = width - ctl_width(text);
+    size_t pad = width - utf8_letters(text);
     bool last = column + 1 == t->n_columns, right = is_number(t->heads[column]);
 
     if (right)

@@ -28,7 +28,7 @@ struct watch {
     /* the stream */
     uint64_t epoch, seen; /* of the last event, or of the snapshot that it goes on from */
     bool synced;
-    bool gap; /* it was, and what was missed since is not known yet */
+    bool gap;      /* it was, and what was missed since is not known yet */
     bool ended;    /* the job, as STATUS says; its last events may still be on their way */
     uint64_t last; /* once it has ended: there are none after this one; UINT64_MAX: not known yet */
 

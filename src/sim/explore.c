@@ -208,7 +208,7 @@ static bool event_next(struct trial *t, const struct pliant_event *ev,
     if (t->scout) {
         if (!begins_like_scout(t, acts))
             return false;
-        rest.v += t->early.n;
+        rest.v = t->early.n ? rest.v + t->early.n : rest.v;
         rest.n -= t->early.n;
         pliant_sched_destroy(&t->scout);
     }

@@ -329,6 +329,12 @@ static struct state on_request(struct pliant_sched *s, const struct pliant_event
 
 /* ---- tasks ------------------------------------------------------------------------------ */
 
+static void work_begins(struct pliant_sched *s)
+{
+    s->state.executing.running_since_ms = s->clock.now_ms;
+    worth_running(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
+}
+
 /* All tasks run for the first time: the restart is over, and the question may have another answer.
  */
 static void note_running(struct pliant_sched *s)
@@ -337,8 +343,7 @@ static void note_running(struct pliant_sched *s)
 
     if (e->running_since_ms != PLIANT_UNSET || !execution_all_running(&s->graph))
         return;
-    e->running_since_ms = s->clock.now_ms;
-    worth_running(&s->policy.worth, &s->policy.limits, s->clock.now_ms);
+    work_begins(s);
     if (!s->job->worker_group) /* whose workers are of use when they report */
         worth_restarted(&s->policy.worth, s->clock.now_ms - s->deployed_at_ms);
     checkpointing_running(s, &e->checkpointing);
@@ -464,7 +469,7 @@ static void enter(struct pliant_sched *s, enum pliant_state from)
         s->deployed_at_ms = s->clock.now_ms;
         checkpointing_resume(s, &e->checkpointing); /* [S-SWS-7] */
         if (execution_all_running(&s->graph))
-            e->running_since_ms = s->clock.now_ms;
+            work_begins(s);
     } else {
         record_span(s);
         record_close(s, PLIANT_RESCALE_SUCCEEDED); /* [S-TML-8] */

@@ -371,7 +371,7 @@ static void tell_change(struct pliant_sched *s, uint32_t group, uint32_t subtask
         if (!asking)
             continue;
         if (asking->change != l->n_changes)
-            asking->need += lives ? UINT32_MAX : 1u;
+            asking->need = lives ? asking->need - 1 : asking->need + 1;
         asking->change = l->n_changes;
         least_put(&l->needs, l->place[asking->region], asking->need);
     }

@@ -214,8 +214,7 @@ int64_t worth_left_ms(const struct worth *w, const struct worth_limits *l, int64
     return left_ms > 0 ? left_ms : 0;
 }
 
-/* Until the next one, with what the prior weighs: one in `between_losses_ms` right after a change.
- */
+/* Until the next one; the prior says one in `between_losses_ms` right after a change. */
 static double mean_ms(struct worth_rate rate, const struct worth_limits *l, double since_ms,
                       double scale_ms, double weight, double weight_seen)
 {
@@ -329,21 +328,20 @@ void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, 
 
 int64_t worth_next_checkpoint(const struct worth *w, const struct worth_limits *l, int64_t now_ms)
 {
-    double cost = (double)worth_checkpoint_ms(w, l);
+    int64_t cost_ms = worth_checkpoint_ms(w, l);
     double mean = until_loss(w, l, calm_ms(w, now_ms));
-    int64_t interval_ms = whole(square_root(2 * cost * mean));
-    int64_t least_ms = 2 * worth_checkpoint_ms(w, l), at_ms;
+    int64_t interval_ms = whole(square_root(2 * (double)cost_ms * mean));
+    int64_t least_at_ms = instant_after(instant_after(now_ms, cost_ms), cost_ms), at_ms;
 
     if (interval_ms > l->max_interval_ms)
         interval_ms = l->max_interval_ms;
     if (interval_ms < l->min_interval_ms)
         interval_ms = l->min_interval_ms;
-    if (interval_ms < least_ms)
-        interval_ms = least_ms;
     at_ms = instant_after(now_ms, interval_ms);
-    return w->grid > 0 && at_ms < PLIANT_NEVER - grids_ms[WORTH_GRIDS - 1]
-               ? before_grid(w, l, now_ms, at_ms)
-               : at_ms;
+    if (at_ms < least_at_ms)
+        at_ms = least_at_ms;
+    /* beyond it sums with what a checkpoint costs might not fit, and no grid matters */
+    return w->grid > 0 && at_ms < PLIANT_NEVER / 2 ? before_grid(w, l, now_ms, at_ms) : at_ms;
 }
 
 /* While the tasks start, a restart with more of them costs what was spent on this one. */
@@ -423,7 +421,7 @@ struct worth_judgement worth_judge(const struct worth *w, const struct worth_lim
     } else if (v->running && until_report(v, restart) > 0) {
         j.reason = PLIANT_JUDGED_REPORT;
         j.again_in_ms = until_report(v, restart);
-    } else if (v->running && v->can_checkpoint && v->unsafe_ms >= (int64_t)checkpoint &&
+    } else if (v->running && v->can_checkpoint && v->unsafe_ms >= worth_checkpoint_ms(w, l) &&
                v->unsafe_ms > 0) {
         j.reason = PLIANT_JUDGED_CHECKPOINT;
     } else {

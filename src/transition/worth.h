@@ -5,7 +5,8 @@
  * (nothing is gone). Until something was measured, the options' priors stand for it.
  *
  *   calm      for how long no node came, went or got notice. The longer nothing has changed, the
- *             longer nothing will: what comes c times per ms of calm + some minutes, c is learned
+ *             longer nothing will: stops and losses come c / (calm + some minutes) times a ms, each
+ *             with a c of its own that is learned
  *   horizon   how far ahead a gain is counted: a share of the mean time to the next stop
  *   gain      (q - p) x horizon     in slot-ms, for a rescale from p to q slots
  *   cost      q x (restart + checkpoint, unless one has just completed); where none can be asked
@@ -24,7 +25,7 @@
 
 #define WORTH_GRIDS 5u
 
-#define WORTH_GAPS_FEW 3u /* more are needed to tell whether they come at a rate */
+#define WORTH_GAPS_FEW 3u /* so many are needed to tell whether they come at a rate */
 
 struct worth_limits {
     int64_t restart_ms, checkpoint_ms; /* until they are measured */

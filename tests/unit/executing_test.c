@@ -895,3 +895,23 @@ Test(executing, says_when_the_policy_is_asked_again)
     cr_expect_eq(pliant_parallelism(w.s, (pliant_vertex_id){1}), 3u);
     world_free(&w);
 }
+
+/* Losses are weighed against the work in which they came, also that of tasks that were to stop. */
+Test(executing, counts_on_the_work_of_tasks_that_go_on_when_a_savepoint_failed)
+{
+    struct world w = world_running(
+        (struct world_spec){.options = {"execution.checkpointing.interval", "10 s"}}, 4);
+    double before;
+
+    world_to(&w, 5000);
+    world_stop(&w);
+    world_to(&w, 20000);
+    world_savepoint(&w, false);
+    cr_assert_eq(pliant_state(w.s), PLIANT_EXECUTING);
+    before = w.s->policy.worth.losses.risk;
+    cr_assert_gt(before, 0);
+    world_to(&w, 80000);
+    world_node(&w, "n2", 1); /* a change: what was is added up */
+    cr_expect_gt(w.s->policy.worth.losses.risk, before);
+    world_free(&w);
+}

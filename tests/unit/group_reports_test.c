@@ -301,8 +301,8 @@ Test(group_reports, that_come_before_any_work_are_the_start)
     }
 }
 
-/* What came since the last one would be lost: it is worth a wait. */
-Test(group_reports, are_waited_for_before_a_group_grows)
+/* Two workers have reported a checkpoint at 1 s; two more slots come at 60 s. */
+static struct world could_grow(void)
 {
     struct world w = weighing(2);
 
@@ -311,6 +311,14 @@ Test(group_reports, are_waited_for_before_a_group_grows)
     world_registered(&w, true);
     world_to(&w, 60000);
     world_node(&w, "n2", 2);
+    return w;
+}
+
+/* What came since the last one would be lost: it is worth a wait. */
+Test(group_reports, are_waited_for_before_a_group_grows)
+{
+    struct world w = could_grow();
+
     world_to(&w, 80000);
     cr_expect_eq(world_counts(&w).restarts, 0);
     cr_expect_eq(w.s->state.executing.judged.judgement, PLIANT_JUDGED_REPORT);
@@ -323,13 +331,8 @@ Test(group_reports, are_waited_for_before_a_group_grows)
 
 Test(group_reports, are_not_waited_for_in_vain)
 {
-    struct world w = weighing(2);
+    struct world w = could_grow();
 
-    world_to(&w, 1000);
-    all_report(&w, 1, "c1");
-    world_registered(&w, true);
-    world_to(&w, 60000);
-    world_node(&w, "n2", 2);
     world_to(&w, 60000 + 59000);
     cr_expect_eq(world_counts(&w).restarts, 0);
     world_to(&w, 60000 + 61000); /* 4 slots x 30 s were missed on 2 of them */

@@ -307,6 +307,21 @@ Test(worth, stays_within_the_limits_of_the_interval)
     cr_expect_eq(worth_next_checkpoint(&w, &narrow, 0), 6000, "twice what one costs");
 }
 
+Test(worth, takes_no_checkpoint_where_one_would_take_for_ever)
+{
+    struct worth_limits slow = limits;
+    struct worth w = fresh();
+    struct worth_view v = view_of(4, 8, PLIANT_NEVER);
+
+    slow.checkpoint_ms = INT64_MAX;
+    cr_expect_eq(worth_next_checkpoint(&w, &slow, 1000), PLIANT_NEVER);
+    slow.checkpoint_ms = INT64_MAX / 2 - 1000;
+    w.grid = WORTH_GRIDS;
+    w.lost_at_ms = 0;
+    cr_expect_eq(worth_next_checkpoint(&w, &slow, 1000), 1000 + 2 * slow.checkpoint_ms);
+    cr_expect_eq(worth_judge(&w, &slow, &v, 0).reason, PLIANT_JUDGED_COST);
+}
+
 Test(worth, expects_losses_on_the_minute_where_they_were)
 {
     struct worth w = fresh();
