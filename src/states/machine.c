@@ -521,10 +521,12 @@ static void plan_answer(struct pliant_sched *s, const struct pliant_event *ev)
         ignored(s);
 }
 
+/* Who is stopped now is not sent on before: nothing that it would do is in the checkpoint. */
 static void registered(struct pliant_sched *s, const struct pliant_event *ev)
 {
     if (ev->kind == PLIANT_EV_CHECKPOINT_COMPLETED && ops(s)->on_registered)
         settle(s, ops(s)->on_registered(s));
+    reports_tell_taken(s);
     settle(s, reports_consume(s));
 }
 

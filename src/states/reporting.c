@@ -72,8 +72,8 @@ static void note_calls(struct pliant_sched *s)
                                  reports_first(&s->reports, rank)->call};
 }
 
-/* Whoever has ended in the meantime waits for nothing. */
-static void tell_taken(struct pliant_sched *s)
+/* Whoever has ended in the meantime, or is to end, waits for nothing. */
+void reports_tell_taken(struct pliant_sched *s)
 {
     struct registration *r = &s->registration;
 
@@ -123,21 +123,24 @@ static struct state paths_differ(struct pliant_sched *s, uint32_t a, uint32_t b)
 }
 
 /* Workers are up long before they work: they load, and restore. A start takes until the first
- * report, less what lies between that and the second. */
+ * report, less what lies between that and the second; all of it where the first came so soon that
+ * it cannot have been the end of such a step. */
 static void measure_start(struct pliant_sched *s)
 {
     struct executing *e = &s->state.executing;
-    int64_t now_ms = s->clock.now_ms, first_ms = e->first_report_at_ms, up_ms, start_ms;
+    int64_t now_ms = s->clock.now_ms, first_ms = e->first_report_at_ms, loaded_ms, step_ms;
 
-    if (s->state.id != PLIANT_EXECUTING || e->start_measured)
+    if (s->state.id != PLIANT_EXECUTING || e->running_since_ms == PLIANT_UNSET || e->start_measured)
         return;
     if (first_ms == PLIANT_UNSET) {
         e->first_report_at_ms = now_ms;
         return;
     }
-    up_ms = e->running_since_ms - s->deployed_at_ms;
-    start_ms = first_ms - s->deployed_at_ms - (now_ms - first_ms);
-    worth_restarted(&s->policy.worth, start_ms > up_ms ? start_ms : up_ms);
+    loaded_ms = first_ms - e->running_since_ms;
+    step_ms = now_ms - first_ms;
+    if (loaded_ms >= step_ms / 2)
+        loaded_ms = loaded_ms > step_ms ? loaded_ms - step_ms : 0;
+    worth_restarted(&s->policy.worth, e->running_since_ms - s->deployed_at_ms + loaded_ms);
     e->start_measured = true;
 }
 
@@ -153,7 +156,7 @@ static struct state consume(struct pliant_sched *s)
     if (has_path)
         begin_registration(s, first);
     else
-        tell_taken(s);
+        reports_tell_taken(s);
     reports_take(&s->reports, n_ranks(s));
     return STAY;
 }
@@ -189,7 +192,6 @@ static void end_registration(struct pliant_sched *s)
 {
     s->registration.id = 0;
     deadline_clear(&s->registration.expiry);
-    tell_taken(s);
 }
 
 bool registration_ended(struct pliant_sched *s, const struct pliant_event *ev)
@@ -208,6 +210,7 @@ bool registration_ended(struct pliant_sched *s, const struct pliant_event *ev)
 void registration_expired(struct pliant_sched *s)
 {
     end_registration(s);
+    reports_tell_taken(s);
 }
 
 void reports_over(struct pliant_sched *s)

@@ -426,8 +426,9 @@ struct state collateral_over(struct pliant_sched *s);
 /* ---- reporting.c: reports of a group's workers ------------------------------------------ */
 
 struct state report_came(struct pliant_sched *s, const struct pliant_event *ev, bool *ret_ignored);
-/* Is the event the end of the registration? Then it is noted. */
+/* Is the event the end of the registration? Then it is noted; who waits for it is to be told. */
 bool registration_ended(struct pliant_sched *s, const struct pliant_event *ev);
+void reports_tell_taken(struct pliant_sched *s);
 void registration_expired(struct pliant_sched *s);
 /* The next set of reports, if there is one. */
 struct state reports_consume(struct pliant_sched *s);

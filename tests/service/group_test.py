@@ -686,6 +686,40 @@ def test_it_starts_small_and_grows(service):
     equal("world size", start["world"], "4")
 
 
+def test_it_grows_without_losing_a_step(service):
+    """Under `worth`, its policy: what a start takes is measured to the reports, and growing waits for one."""
+    service.start_daemon(*HEARTBEATS)
+    service.start_agent("n1")
+    g = Group(service)
+    python(g, """
+world, steps = int(os.environ["WORLD_SIZE"]), open(marks / f"steps.{rank}", "a")
+dir = pliant.get_checkpoint()
+step = int((pathlib.Path(dir) / "rank-0").read_text()) if dir else 0
+time.sleep(3)  # it loads
+while True:
+    time.sleep(0.02)
+    step += 1
+    print(step, file=steps, flush=True)
+    if step % 40 == 0:
+        with pliant.checkpoint_dir() as dir:
+            (pathlib.Path(dir) / f"rank-{rank}").write_text(str(step))
+        pliant.report({"step": step}, checkpoint=dir)
+        if world == 4:
+            break
+""", workers=(2, 4))
+    g.wait_registered(80)
+    service.start_agent("n2")
+    g.wait_end()
+    equal("restarts", g.status["restarts"], 1)
+    steps = [int(step) for step in (g.marks / "steps.0").read_text().split()]
+    equal("steps, none lost and none twice", steps, list(range(1, len(steps) + 1)))
+    grown = service.ctl("rescales", g.job)["rescales"][0]
+    equal("it grew", [grown["judged"][key] for key in ("judgement", "from", "to")], ["gain", 2, 4])
+    restart_ms = grown["judged"]["cost_slot_ms"] / 4  # with nothing to lose
+    if not 1000 <= restart_ms <= 20000:
+        raise Failed(f"a restart is taken to cost {restart_ms} ms")
+
+
 def test_all_that_there_is_at_once(service):
     """Nodes that were there before the job cause no resize [W-ELA-1]."""
     g = two_agents(service)

@@ -280,6 +280,27 @@ Test(group_reports, tell_how_long_the_workers_took_to_work)
     world_free(&w);
 }
 
+/* Some tell that they are there, and then nothing for long: that step was not before the first. */
+Test(group_reports, that_come_before_any_work_are_the_start)
+{
+    static const struct {
+        int64_t first_ms, second_ms, restart_ms;
+    } rows[] = {{3000, 603000, 3000}, {300000, 900000, 0},  {299999, 900000, 299999},
+                {3000, 3000, 3000},   {13000, 23000, 3000}, {13000, 27000, 0}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct world w = weighing(2);
+
+        world_to(&w, rows[i].first_ms);
+        all_report(&w, 1, NULL);
+        world_to(&w, rows[i].second_ms);
+        all_report(&w, 2, NULL);
+        cr_expect_eq(restart_ms(&w), rows[i].restart_ms, "row %zu: %lld", i,
+                     (long long)restart_ms(&w));
+        world_free(&w);
+    }
+}
+
 /* Two workers have reported a checkpoint at 1 s; two more slots come at 60 s. */
 static struct world could_grow(void)
 {
@@ -304,6 +325,7 @@ Test(group_reports, are_waited_for_before_a_group_grows)
     all_report(&w, 2, "c2");
     world_registered(&w, true);
     cr_expect_eq(world_counts(&w).restarts, 1, "now nothing is lost");
+    cr_expect_eq(world_count(&w, PLIANT_ACT_REPORT_TAKEN), 0, "nor is a step done for nothing");
     world_free(&w);
 }
 
