@@ -25,7 +25,7 @@
 
 #define WORTH_GRIDS 5u
 
-#define WORTH_GAPS_FEW 3u /* so many are needed to tell whether they come at a rate */
+#define WORTH_GAPS_FEW 2u /* so many are needed to tell whether they come at a rate */
 
 struct worth_limits {
     int64_t restart_ms, checkpoint_ms; /* until they are measured */
