@@ -294,11 +294,8 @@ static double lose_nodes(const struct kind *kind, uint32_t tasks)
     take_all(&r, r.width);
     r.now_ms++;
     began = bench_cpu_ns();
-    for (uint32_t i = 0; i < LOSSES; i++) {
-        struct name name = node_name(i * (r.width / SLOTS_OF_NODE) / LOSSES);
-
-        step(&r, (struct pliant_event){.kind = PLIANT_EV_NODE_LOST, .node = {.name = name.text}});
-    }
+    for (uint32_t i = 0; i < LOSSES; i++)
+        lose(&r, i * (r.width / SLOTS_OF_NODE) / LOSSES);
     ns = (double)(bench_cpu_ns() - began) / LOSSES;
     free_run(&r);
     return ns;
