@@ -15,7 +15,7 @@
 #include "states/sched.h"
 
 #define MAGIC UINT64_C(0x544e41494c503031) /* also tells the order of bytes */
-#define VERSION 12u
+#define VERSION 13u
 
 /* Bounds of counts that no honest snapshot exceeds. */
 #define EACH 1u
@@ -825,6 +825,8 @@ static void worth_codec(struct codec *c, struct worth *w, int64_t now_ms)
     past_codec(c, &w->lost_at_ms, now_ms);
     CODEC(c, w->restart_ms);
     CODEC(c, w->checkpoint_ms);
+    CODEC(c, w->reports_ms);
+    codec_expect(c, w->reports_ms == PLIANT_UNSET || w->reports_ms >= 0);
     CODEC(c, w->stopping_ms);
 }
 

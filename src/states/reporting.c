@@ -194,14 +194,27 @@ static void end_registration(struct pliant_sched *s)
     deadline_clear(&s->registration.expiry);
 }
 
+/* One that is not the first of its run tells how often they come. */
+static void note_gap(struct pliant_sched *s)
+{
+    const struct checkpoint_facts *last = &s->checkpoints;
+    const struct executing *e = &s->state.executing;
+
+    if (s->state.id == PLIANT_EXECUTING && e->running_since_ms != PLIANT_UNSET &&
+        last->completed_id && last->completed_at_ms >= e->running_since_ms)
+        worth_reported(&s->policy.worth, s->clock.now_ms - last->completed_at_ms);
+}
+
 bool registration_ended(struct pliant_sched *s, const struct pliant_event *ev)
 {
     struct registration *r = &s->registration;
 
     if (r->id == 0 || ev->checkpoint.own_accord || ev->checkpoint.id != r->id)
         return false;
-    if (ev->kind == PLIANT_EV_CHECKPOINT_COMPLETED)
+    if (ev->kind == PLIANT_EV_CHECKPOINT_COMPLETED) {
+        note_gap(s);
         checkpoint_note_completed(s, r->id, r->reported_at_ms, ev);
+    }
     end_registration(s);
     return true;
 }

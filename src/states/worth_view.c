@@ -34,6 +34,21 @@ static int64_t unsafe_ms(const struct pliant_sched *s)
     return s->clock.now_ms - from;
 }
 
+/* As far after the last as that was after the one before; the first also after the start. */
+static int64_t report_in_ms(const struct pliant_sched *s)
+{
+    const struct worth *w = &s->policy.worth;
+    int64_t from = s->state.executing.running_since_ms, now_ms = s->clock.now_ms;
+
+    if (from == PLIANT_UNSET || w->reports_ms == PLIANT_UNSET)
+        return PLIANT_UNSET;
+    if (s->checkpoints.completed_at_ms >= from)
+        return instant_after(s->checkpoints.completed_at_ms, w->reports_ms) - now_ms;
+    return instant_after(instant_after(from, worth_restart_ms(w, &s->policy.limits)),
+                         w->reports_ms) -
+           now_ms;
+}
+
 /* Idle slot-ms since the last change, no more than can be told apart. */
 static int64_t missed_since(const struct executing *e, int64_t now_ms)
 {
@@ -56,6 +71,7 @@ struct worth_view worth_view(struct pliant_sched *s)
         .running = running,
         .left_ms = running ? 0 : worth_left_ms(&s->policy.worth, &s->policy.limits, started_ms),
         .unsafe_ms = unsafe_ms(s),
+        .report_in_ms = report_in_ms(s),
         .since_arrival_ms = s->clock.now_ms - e->changed_at_ms,
         .missed = e->missed + missed_since(e, s->clock.now_ms),
         .can_checkpoint = checkpointing_on(s)};

@@ -21,6 +21,7 @@
 #define EARLY_FIRST 0.5     /* taken to go early, until nodes under notice went */
 #define EPISODE_MS 1000     /* stops within it are one, and so are arrivals */
 #define AGAIN_MS 60000      /* a cost that exceeds the gain is looked at again */
+#define LATE_SHARE 0.25     /* of the time from one report to the next it may be late */
 #define GRID_NEAR_MS 500
 #define GRID_KNOWN 0.15 /* less of the losses on a grid may be chance */
 
@@ -77,7 +78,7 @@ void worth_start(struct worth *w)
     w->counted_to_ms = w->forgot_to_ms = w->lost_at_ms = w->arrived_at_ms = PLIANT_UNSET;
     w->changed_at_ms = w->stopped_at_ms = PLIANT_UNSET;
     w->units = 1;
-    w->restart_ms = w->checkpoint_ms = PLIANT_UNSET;
+    w->restart_ms = w->checkpoint_ms = w->reports_ms = PLIANT_UNSET;
     w->early = EARLY_FIRST;
 }
 
@@ -157,6 +158,11 @@ void worth_restarted(struct worth *w, int64_t took_ms)
 void worth_checkpointed(struct worth *w, int64_t took_ms)
 {
     w->checkpoint_ms = average(w->checkpoint_ms, took_ms);
+}
+
+void worth_reported(struct worth *w, int64_t gap_ms)
+{
+    w->reports_ms = average(w->reports_ms, gap_ms);
 }
 
 static bool same_episode(int64_t first_ms, int64_t now_ms)
@@ -387,14 +393,20 @@ static double cost_of_work(const struct worth_view *v, double checkpoint)
 }
 
 /* Workers report when they like. The next report is waited for until as much was missed as would
- * be lost without it, or as a restart costs: it may never come. */
-static int64_t until_report(const struct worth_view *v, double restart)
+ * be lost without it; where it is not known to come by then, no longer than until as much was
+ * missed as a restart costs: it may never come. */
+static int64_t until_report(const struct worth *w, const struct worth_view *v, double restart)
 {
-    double lost = (double)v->p * (double)v->unsafe_ms, most = (double)v->q * restart;
+    double idle = (double)(v->q - v->p), missed = (double)v->missed;
+    double paid = ((double)v->p * (double)v->unsafe_ms - missed) / idle;
+    double most = ((double)v->q * restart - missed) / idle;
+    double late = LATE_SHARE * (double)w->reports_ms, in = (double)v->report_in_ms;
 
     if (v->can_checkpoint)
         return 0;
-    return whole(((lost < most ? lost : most) - (double)v->missed) / (double)(v->q - v->p));
+    if (v->report_in_ms != PLIANT_UNSET && in < paid && in + late > most)
+        most = in + late;
+    return whole(paid < most ? paid : most);
 }
 
 struct worth_judgement worth_judge(const struct worth *w, const struct worth_limits *l,
@@ -418,9 +430,9 @@ struct worth_judgement worth_judge(const struct worth *w, const struct worth_lim
     } else if (settles > 0) {
         j.reason = PLIANT_JUDGED_SETTLES;
         j.again_in_ms = settles;
-    } else if (v->running && until_report(v, restart) > 0) {
+    } else if (v->running && until_report(w, v, restart) > 0) {
         j.reason = PLIANT_JUDGED_REPORT;
-        j.again_in_ms = until_report(v, restart);
+        j.again_in_ms = until_report(w, v, restart);
     } else if (v->running && v->can_checkpoint && v->unsafe_ms >= worth_checkpoint_ms(w, l) &&
                v->unsafe_ms > 0) {
         j.reason = PLIANT_JUDGED_CHECKPOINT;

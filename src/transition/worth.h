@@ -59,15 +59,17 @@ struct worth {
     int64_t stopped_at_ms;       /* the first stop of the last episode; PLIANT_UNSET: none */
     int64_t lost_at_ms;          /* the last loss; PLIANT_UNSET: none */
     int64_t restart_ms, checkpoint_ms; /* PLIANT_UNSET: not measured */
-    int64_t stopping_ms;               /* the first part of the restart that is under way */
+    int64_t reports_ms;  /* from one checkpoint that workers report to the next; ... */
+    int64_t stopping_ms; /* the first part of the restart that is under way */
 };
 
 /* A rescale from p to q slots, as it looks now. */
 struct worth_view {
     uint64_t p, q;
-    bool running;      /* all tasks do; else they will in `left_ms` at the soonest */
-    int64_t left_ms;   /* of the restart that is under way */
-    int64_t unsafe_ms; /* of work since the last checkpoint */
+    bool running;         /* all tasks do; else they will in `left_ms` at the soonest */
+    int64_t left_ms;      /* of the restart that is under way */
+    int64_t unsafe_ms;    /* of work since the last checkpoint */
+    int64_t report_in_ms; /* so soon workers should report the next one; PLIANT_UNSET: who knows */
     int64_t since_arrival_ms;
     int64_t missed;      /* slot-ms that stood idle since the first of these arrivals */
     bool can_checkpoint; /* else what is unsafe is lost, or was told to be no loss: then it is 0 */
@@ -89,6 +91,8 @@ void worth_running(struct worth *w, const struct worth_limits *l, int64_t now_ms
 void worth_stopped(struct worth *w, int64_t took_ms);
 void worth_restarted(struct worth *w, int64_t took_ms);
 void worth_checkpointed(struct worth *w, int64_t took_ms); /* one has completed */
+/* Workers reported one, so long after the last of the same run. */
+void worth_reported(struct worth *w, int64_t gap_ms);
 /* A run that worked for `worked_ms` ended: by a loss, a planned move, or of the policy's will. */
 enum worth_end { WORTH_LOST, WORTH_MOVED, WORTH_RESCALED };
 void worth_ended(struct worth *w, const struct worth_limits *l, int64_t now_ms, int64_t worked_ms,

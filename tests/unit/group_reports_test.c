@@ -339,3 +339,25 @@ Test(group_reports, are_not_waited_for_in_vain)
     cr_expect_eq(world_counts(&w).restarts, 1);
     world_free(&w);
 }
+
+/* They come every 10 minutes; slots come 2 minutes before one, with 8 minutes of work to lose. */
+Test(group_reports, that_are_due_are_waited_for)
+{
+    struct world w = weighing(2);
+
+    world_to(&w, 600000);
+    all_report(&w, 1, "c1");
+    world_registered(&w, true);
+    world_to(&w, 1200000);
+    all_report(&w, 2, "c2");
+    world_registered(&w, true);
+    world_to(&w, 1200000 + 480000);
+    world_node(&w, "n2", 2);
+    world_to(&w, 1800000 + 30000); /* 30 s late */
+    cr_expect_eq(world_counts(&w).restarts, 0);
+    cr_expect_eq(w.s->state.executing.judged.judgement, PLIANT_JUDGED_REPORT);
+    all_report(&w, 3, "c3");
+    world_registered(&w, true);
+    cr_expect_eq(world_counts(&w).restarts, 1);
+    world_free(&w);
+}

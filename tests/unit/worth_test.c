@@ -175,11 +175,42 @@ Test(worth, waits_for_the_next_report_of_workers_that_cannot_be_asked_for_a_chec
         struct worth_judgement j;
 
         v.can_checkpoint = false;
+        v.report_in_ms = PLIANT_UNSET;
         v.missed = rows[i].missed;
         j = worth_judge(&w, &limits, &v, 0);
         cr_expect_eq(j.reason, rows[i].want, "row %zu: %s", i, pliant_judgement_name(j.reason));
         cr_expect_eq(j.cost, rows[i].cost, "row %zu", i);
         cr_expect_eq(j.again_in_ms, rows[i].again_ms, "row %zu", i);
+    }
+}
+
+/* 4 slots would lose 60 or 90 s, and 8 x 30 s were missed; reports come every 100 s. */
+Test(worth, waits_longer_for_a_report_that_is_due)
+{
+    static const struct {
+        int64_t unsafe_ms, missed, report_in_ms, again_ms;
+    } rows[] = {
+        {90000, 240000, 10000, 30000}, /* then as much was missed as would be lost */
+        {90000, 240000, 29999, 30000}, {90000, 240000, 30000, 0},     /* too late */
+        {90000, 100000, 30000, 55000}, {90000, 100000, 70000, 35000}, /* as if nothing were known */
+        {90000, 240000, -20000, 5000},                                /* a quarter late */
+        {90000, 240000, -25000, 0},    {60000, 240000, 0, 0},
+    };
+    struct worth w = fresh();
+
+    worth_reported(&w, 80000);
+    worth_reported(&w, 120000);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct worth_view v = view_of(4, 8, rows[i].unsafe_ms);
+        struct worth_judgement j;
+
+        v.can_checkpoint = false;
+        v.report_in_ms = rows[i].report_in_ms;
+        v.missed = rows[i].missed;
+        j = worth_judge(&w, &limits, &v, 0);
+        cr_expect_eq(j.reason, rows[i].again_ms > 0 ? PLIANT_JUDGED_REPORT : PLIANT_JUDGED_GAIN,
+                     "row %zu", i);
+        cr_expect_eq(j.again_in_ms, rows[i].again_ms, "row %zu: %lld", i, (long long)j.again_in_ms);
     }
 }
 
