@@ -356,14 +356,20 @@ static bool worth_starting_over(const struct worth_view *v, double horizon, doub
     return (double)v->q * (horizon - restart) > (double)v->p * (horizon - (double)v->left_ms);
 }
 
+/* Until so many slot-ms were missed on the slots that a rescale would use; in ms from now. */
+static double until_missed(const struct worth_view *v, double slot_ms)
+{
+    assert(v->q > v->p);
+    return (slot_ms - (double)v->missed) / (double)(v->q - v->p);
+}
+
 /* Arrivals come in bursts: more are waited for until a small part of what a restart costs was
  * missed, no longer than a restart takes; where tasks still start little is lost by another one. */
 static int64_t until_settled(const struct worth_view *v, double restart, double cost)
 {
     double since = (double)v->since_arrival_ms, left = restart - since;
-    double paid = (MISSED_SHARE * cost - (double)v->missed) / (double)(v->q - v->p);
+    double paid = until_missed(v, MISSED_SHARE * cost);
 
-    assert(v->q > v->p);
     if (!v->running)
         return whole(STARTING_SHARE * restart - since);
     return whole(paid < left ? paid : left);
@@ -374,7 +380,7 @@ static int64_t until_settled(const struct worth_view *v, double restart, double 
 static int64_t until_next(const struct worth *w, const struct worth_view *v, double cost)
 {
     double overdue = w->gap_ms + 2 * w->gap_off_ms + EPISODE_MS - (double)v->since_arrival_ms;
-    double paid = (cost - (double)v->missed) / (double)(v->q - v->p);
+    double paid = until_missed(v, cost);
     bool at_a_rate = w->gaps == WORTH_GAPS_FEW && w->gap_off_ms <= w->gap_ms;
 
     if (!at_a_rate || overdue < 1 || paid < w->gap_ms - (double)v->since_arrival_ms || paid < 1)
@@ -397,12 +403,11 @@ static double cost_of_work(const struct worth_view *v, double checkpoint)
  * missed as a restart costs: it may never come. */
 static int64_t until_report(const struct worth *w, const struct worth_view *v, double restart)
 {
-    double idle = (double)(v->q - v->p), missed = (double)v->missed;
-    double paid = ((double)v->p * (double)v->unsafe_ms - missed) / idle;
-    double most = ((double)v->q * restart - missed) / idle;
+    double paid = until_missed(v, (double)v->p * (double)v->unsafe_ms);
+    double most = until_missed(v, (double)v->q * restart);
     double late = LATE_SHARE * (double)w->reports_ms, in = (double)v->report_in_ms;
 
-    if (v->can_checkpoint)
+    if (!v->running || v->can_checkpoint)
         return 0;
     if (v->report_in_ms != PLIANT_UNSET && in < paid && in + late > most)
         most = in + late;
@@ -418,6 +423,7 @@ struct worth_judgement worth_judge(const struct worth *w, const struct worth_lim
     double cost = (double)v->q * restart + cost_of_work(v, checkpoint);
     struct worth_judgement j = {.gain = whole(gain), .cost = whole(cost)};
     int64_t settles = until_settled(v, restart, cost), next = until_next(w, v, cost);
+    int64_t report = until_report(w, v, restart);
 
     if (v->running && next > settles)
         settles = next;
@@ -430,9 +436,9 @@ struct worth_judgement worth_judge(const struct worth *w, const struct worth_lim
     } else if (settles > 0) {
         j.reason = PLIANT_JUDGED_SETTLES;
         j.again_in_ms = settles;
-    } else if (v->running && until_report(w, v, restart) > 0) {
+    } else if (report > 0) {
         j.reason = PLIANT_JUDGED_REPORT;
-        j.again_in_ms = until_report(w, v, restart);
+        j.again_in_ms = report;
     } else if (v->running && v->can_checkpoint && v->unsafe_ms >= worth_checkpoint_ms(w, l) &&
                v->unsafe_ms > 0) {
         j.reason = PLIANT_JUDGED_CHECKPOINT;

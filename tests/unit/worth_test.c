@@ -317,6 +317,12 @@ Test(worth, expects_losses_by_the_slots_that_the_job_takes)
     struct worth w = fresh();
     double small;
 
+    worth_changed(&w, &limits, 0);
+    worth_enter(&w, &limits, 0, 4);
+    worth_running(&w, &limits, 0);
+    worth_leave(&w, &limits, 40 * MIN_MS);
+    cr_expect_float_eq(w.losses.risk, 4 * 1.0986, 0.001, "of each of them");
+
     w.losses = (struct worth_rate){.seen = 20, .risk = 20 * 16};
     w.units = 4;
     small = (double)interval_of(&w);
