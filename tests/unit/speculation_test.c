@@ -424,7 +424,8 @@ Test(speculation, the_failure_of_the_last_one_restarts_the_task) /* [P-SPEC-10] 
     world_free(&w);
 }
 
-Test(speculation, a_partition_error_of_one_restarts_all_of_it) /* [P-SPEC-12] */
+/* All of A has finished, and of B all but subtask 3. */
+static struct world with_a_slow_consumer(void)
 {
     struct world w = started(WITH_EDGE(two, all_to_all, FIXED_DELAY("9", "1 s")));
 
@@ -433,15 +434,28 @@ Test(speculation, a_partition_error_of_one_restarts_all_of_it) /* [P-SPEC-12] */
     world_to(&w, 8000);
     for (uint32_t i = 0; i < 3; i++)
         world_task(&w, PLIANT_EV_TASK_FINISHED, B, i);
+    return w;
+}
+
+/* This attempt of b:3 cannot read what a:1 made. */
+static void lose_input(struct world *w, uint32_t attempt)
+{
+    world_event(w, (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
+                                         .failure = {.task = {{B}, 3, attempt},
+                                                     .recoverable = true,
+                                                     .cause = "partition not found",
+                                                     .input_lost = true,
+                                                     .edge = 0,
+                                                     .producer = 1}});
+}
+
+Test(speculation, a_partition_error_of_one_restarts_all_of_it) /* [P-SPEC-12] */
+{
+    struct world w = with_a_slow_consumer();
+
     world_to(&w, 12000);
     cr_assert(eq(u32, n_attempts(&w, B, 3), 2));
-    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
-                                          .failure = {.task = {{B}, 3, 2},
-                                                      .recoverable = true,
-                                                      .cause = "partition not found",
-                                                      .input_lost = true,
-                                                      .edge = 0,
-                                                      .producer = 1}});
+    lose_input(&w, 2);
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RESTARTING));
     world_to(&w, 13000);
     expect_attempt(&w, A, 1, 0, 2, PLIANT_TASK_RUNNING);
@@ -452,25 +466,14 @@ Test(speculation, a_partition_error_of_one_restarts_all_of_it) /* [P-SPEC-12] */
 
 Test(speculation, an_attempt_that_waits_goes_with_the_one_that_could_not_read) /* [P-SPEC-12] */
 {
-    struct world w = started(WITH_EDGE(two, all_to_all, FIXED_DELAY("9", "1 s")));
+    struct world w = with_a_slow_consumer();
 
-    for (uint32_t i = 0; i < 4; i++)
-        world_task(&w, PLIANT_EV_TASK_FINISHED, A, i);
-    world_to(&w, 8000);
-    for (uint32_t i = 0; i < 3; i++)
-        world_task(&w, PLIANT_EV_TASK_FINISHED, B, i);
     world_drain(&w, "n1", 600000); /* with the results, and no slot for others */
     world_drain(&w, "n2", 600000);
     world_drain(&w, "n3", 600000);
     world_to(&w, 12000);
     expect_attempt(&w, B, 3, 1, 2, PLIANT_TASK_CREATED);
-    world_event(&w, (struct pliant_event){.kind = PLIANT_EV_TASK_FAILED,
-                                          .failure = {.task = {{B}, 3, 1},
-                                                      .recoverable = true,
-                                                      .cause = "partition not found",
-                                                      .input_lost = true,
-                                                      .edge = 0,
-                                                      .producer = 1}});
+    lose_input(&w, 1);
     cr_assert(eq(int, pliant_job_status(w.s), PLIANT_JOB_RESTARTING));
     world_node(&w, "n5", 1);
     world_to(&w, 13000);
@@ -900,13 +903,8 @@ Test(speculation, an_attempt_that_waits_gets_the_slot_of_a_node_that_comes_back)
 
 Test(speculation, what_a_task_reads_must_be_there_for_another_attempt) /* [P-SPEC-19] */
 {
-    struct world w = started(WITH_EDGE(two, all_to_all, FIXED_DELAY("9", "1 s")));
+    struct world w = with_a_slow_consumer();
 
-    for (uint32_t i = 0; i < 4; i++)
-        world_task(&w, PLIANT_EV_TASK_FINISHED, A, i);
-    world_to(&w, 8000);
-    for (uint32_t i = 0; i < 3; i++)
-        world_task(&w, PLIANT_EV_TASK_FINISHED, B, i);
     world_lose(&w, "n1"); /* b:3 runs, and has read what a:0 made there */
     world_lose(&w, "n2");
     world_lose(&w, "n3");
